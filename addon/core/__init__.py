@@ -1,0 +1,1 @@
+"""The language of the benchmark: numpy and the standard library, no Blender."""

@@ -1,0 +1,1 @@
+"""Presets as data."""
