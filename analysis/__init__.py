@@ -1,0 +1,1 @@
+"""Read a dataset, check it, evaluate models on it, report."""
