@@ -1,0 +1,195 @@
+"""From a light stack and a lighting to a scene-linear image, without Blender.
+
+A stack holds unit light layers of one view (``docs/dataset.md``, "The light stack"); an image is
+their weighted sum, with the sky shown where the scene does not cover a pixel. Pure numpy.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .image_io import LayerImage
+from .lighting import ALPHA, Lighting, layer_weights, parse_layer, sky_pattern
+
+__all__ = [
+    "FEATHER_PX",
+    "RelightError",
+    "Stack",
+    "compose",
+    "paste",
+    "pixel_directions",
+    "sky_luminance",
+    "stack_from_layers",
+    "whole_layer",
+]
+
+FEATHER_PX = 4
+
+FloatArray = NDArray[np.float32]
+Box = tuple[int, int, int, int]
+
+
+class RelightError(ValueError):
+    """A stack and a lighting that do not fit together."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The light of one view.
+
+    Attributes:
+        layers: Layer name -> (H, W, 3) float32, radiance under the unit light.
+        alpha: (H, W) float32, how much of each pixel the scene covers.
+        directions: (H, W, 3) float32 unit vectors from the camera, world frame.
+    """
+
+    layers: Mapping[str, FloatArray]
+    alpha: FloatArray
+    directions: FloatArray
+
+
+def pixel_directions(k: ArrayLike, r: ArrayLike, width: int, height: int) -> FloatArray:
+    """Return the world direction of every pixel centre.
+
+    Args:
+        k: (3, 3) camera matrix, OpenCV convention.
+        r: (3, 3) rotation from world to camera.
+        width: Image width in pixels.
+        height: Image height in pixels.
+
+    Returns:
+        (height, width, 3) float32 unit vectors.
+    """
+    intrinsics = np.asarray(k, float)
+    x, y = np.meshgrid(np.arange(width), np.arange(height))
+    camera = np.stack(
+        [
+            (x - intrinsics[0, 2]) / intrinsics[0, 0],
+            (y - intrinsics[1, 2]) / intrinsics[1, 1],
+            np.ones(x.shape),
+        ],
+        axis=-1,
+    )
+    world = camera @ np.asarray(r, float)
+    return (world / np.linalg.norm(world, axis=-1, keepdims=True)).astype(np.float32)
+
+
+def paste(canvas: FloatArray, crop: FloatArray, box: Box) -> None:
+    """Blend a crop into a canvas in place, over ``FEATHER_PX`` inside the crop's border.
+
+    The border of the image needs no feather: there is nothing to blend to beyond it.
+
+    Args:
+        canvas: (H, W, C).
+        crop: (h, w, C).
+        box: ``(x, y, w, h)`` of the crop within the canvas.
+    """
+    x, y, width, height = box
+    if crop.shape[:2] != (height, width):
+        raise RelightError(f"a crop of {crop.shape[1]}x{crop.shape[0]} px has the box {box}")
+    full_height, full_width = canvas.shape[:2]
+    across = _ramp(width, x > 0, x + width < full_width)
+    down = _ramp(height, y > 0, y + height < full_height)
+    weight = np.minimum(down[:, None], across[None, :])[..., None]
+    region = canvas[y : y + height, x : x + width]
+    region += weight * (crop - region)
+
+
+def _ramp(length: int, fade_start: bool, fade_end: bool) -> FloatArray:
+    ramp = np.ones(length, np.float32)
+    rise = (np.arange(length, dtype=np.float32) + 1) / (FEATHER_PX + 1)
+    if fade_start:
+        ramp = np.minimum(ramp, rise)
+    if fade_end:
+        ramp = np.minimum(ramp, rise[::-1])
+    return ramp
+
+
+def stack_from_layers(
+    plate: Mapping[str, LayerImage] | None,
+    crops: Mapping[str, LayerImage],
+    directions: FloatArray,
+) -> Stack:
+    """Put the crops of a view into its plate.
+
+    Args:
+        plate: Layer name -> image of the background, ``alpha`` among them; None where the crops
+            cover the whole image.
+        crops: The same for the view; empty for a view without a target.
+        directions: (H, W, 3), see ``pixel_directions``.
+
+    Raises:
+        RelightError: A layer is missing, or has no plate and does not cover the image.
+    """
+    height, width = directions.shape[:2]
+    canvases: dict[str, FloatArray] = {}
+    if plate is not None:
+        canvases = {name: image.pixels.astype(np.float32) for name, image in plate.items()}
+    for name, crop in crops.items():
+        pixels = crop.pixels.astype(np.float32)
+        if name in canvases:
+            paste(canvases[name], pixels, crop.box)
+        elif crop.box == (0, 0, width, height):
+            canvases[name] = pixels
+        else:
+            raise RelightError(
+                f"layer {name} covers {crop.box} of a {width}x{height} image and has no plate"
+            )
+    if ALPHA not in canvases:
+        raise RelightError("the light stack has no alpha layer")
+    alpha = canvases.pop(ALPHA)
+    return Stack(canvases, alpha.reshape(height, width), directions)
+
+
+def sky_luminance(weights: Mapping[str, ArrayLike], directions: FloatArray) -> FloatArray:
+    """Return what the camera sees of the sky, (..., 3) in cd/m2.
+
+    Directions just below the horizon, past the end of the ground, show the horizon's colour.
+    """
+    above = directions.copy()
+    above[..., 2] = np.maximum(above[..., 2], 0)
+    above /= np.linalg.norm(above, axis=-1, keepdims=True)
+    sky = np.zeros(directions.shape, np.float32)
+    for name, weight in weights.items():
+        layer = parse_layer(name)
+        if layer.kind != "sun":
+            sky += sky_pattern(layer, above)[..., None] * np.asarray(weight, np.float32)
+    return sky
+
+
+def whole_layer(lighting_name: str) -> str:
+    """Return the name of the layer that holds all the light of one lighting (method ``exact``)."""
+    return f"lighting-{lighting_name}"
+
+
+def compose(stack: Stack, lighting: Lighting) -> FloatArray:
+    """Return the scene-linear image (H, W, 3) in cd/m2 of a view under a lighting.
+
+    Args:
+        stack: The view's light: unit layers (method ``fast``), or one layer of 1 lx per lighting
+            (method ``exact``).
+        lighting: A preset, or any other mix of the stack's layers.
+
+    Raises:
+        RelightError: The stack lacks a layer that the lighting needs.
+    """
+    sky_weights = layer_weights(lighting)
+    whole = whole_layer(lighting.name)
+    weights: Mapping[str, ArrayLike] = sky_weights
+    if whole in stack.layers:
+        weights = {whole: np.full(3, lighting.illuminance_lx)}
+    missing = sorted(set(weights) - set(stack.layers))
+    if missing:
+        raise RelightError(
+            f"lighting {lighting.name} needs the layer {', '.join(missing)} and there are "
+            f"{', '.join(sorted(stack.layers))}: render the study with this lighting in it"
+        )
+    image = np.zeros((*stack.alpha.shape, 3), np.float32)
+    for name, weight in weights.items():
+        image += stack.layers[name] * np.asarray(weight, np.float32)
+    open_sky = (1 - stack.alpha)[..., None]
+    if open_sky.any():
+        image += open_sky * sky_luminance(sky_weights, stack.directions)
+    return image
