@@ -1,0 +1,97 @@
+"""What a study will cost on this machine, from a small measured render."""
+
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.factors import ViewSpec
+from ..core.image_io import LayerImage, write_layers, write_png
+from ..core.lighting import layers_of
+from ..core.study import Study
+from ..scene import compat, lighting, render, stack, stage
+from ..scene.view import set_up_view
+
+__all__ = ["Cost", "estimate_cost"]
+
+_TILE_PX = 320
+_SAMPLED_VIEWS = 6
+_FIXED_S = 0.06  # a render of no pixels, with persistent data
+_IMAGE_S_PER_PX = 0.11e-6  # compose, expose and encode
+
+
+class Cost(NamedTuple):
+    """What rendering costs: whole numbers of things, seconds of time, bytes of disk."""
+
+    views: int
+    images: int
+    plates: int
+    seconds: float
+    bytes: float
+
+
+def estimate_cost(study: Study, specs: Sequence[ViewSpec], assets_dir: Path | None) -> Cost:
+    """Return the cost of rendering some views of a study, measured on a tile of the first.
+
+    Raises:
+        RenderError: The render fails.
+        AssetError: A body is missing.
+    """
+    layers = layers_of(study.lightings)
+    exact = study.render.method == "exact"
+    with_person = [spec for spec in specs if spec.target_present]
+    width, height = study.camera.optics().image_px
+    pixels = width * height
+    step = max(1, len(with_person) // _SAMPLED_VIEWS)
+    areas = []
+    for spec in with_person[::step][:_SAMPLED_VIEWS]:
+        view = set_up_view(study, spec, assets_dir)
+        scenery = str(spec.factors["scenery"])
+        boxes = stack.layer_boxes(view.person, scenery, layers, view.camera, view.camera_pose)
+        areas.append(sum(w * h for name, (_, _, w, h) in boxes.items() if name != "alpha"))
+    if not areas:
+        set_up_view(study, specs[0], assets_dir)
+    second_per_px, layer_byte_per_px, image_byte_per_px = _measure_tile(study, width, height)
+    backgrounds = {
+        tuple(spec.factors[k] for k in ("scenery", "distance_m", "azimuth_deg", "elevation_deg"))
+        for spec in specs
+    }
+    plates = 0 if exact else len(backgrounds)
+    images = len(specs) * len(study.lightings)
+    if exact:
+        layer_pixels = images * pixels
+        renders = images
+    else:
+        layer_pixels = plates * len(layers) * pixels + len(with_person) * float(np.mean(areas or 0))
+        renders = (plates + len(with_person)) * len(layers)
+    seconds = (
+        layer_pixels * second_per_px
+        + renders * _FIXED_S
+        + len(specs) * (pixels * second_per_px / study.render.samples + 3 * _FIXED_S)
+        + images * pixels * _IMAGE_S_PER_PX
+    )
+    size = layer_pixels * layer_byte_per_px + images * pixels * image_byte_per_px
+    return Cost(len(specs), images, plates, round(seconds, 1), round(size))
+
+
+def _measure_tile(study: Study, width: int, height: int) -> tuple[float, float, float]:
+    """Render a tile about the subject; returns seconds, light bytes and image bytes per pixel."""
+    w, h = min(_TILE_PX, width), min(_TILE_PX, height)
+    box = ((width - w) // 2, (height - h) // 2, w, h)
+    denoise = study.render.denoise == "oidn" and compat.has_denoiser()
+    shot = render.Shot(study.render.samples, denoise=denoise, box=box)
+    lighting.light_layer(layers_of(study.lightings)[0])
+    render.render_passes(stage.stage_scene(), render.Shot(1, box=box))  # loads the scene
+    started = time.perf_counter()
+    passes = render.render_passes(stage.stage_scene(), shot)
+    seconds = time.perf_counter() - started
+    pixels = render.stacked(passes, "Combined", "RGB")
+    with tempfile.TemporaryDirectory(prefix="limen-") as folder:
+        light, image = Path(folder) / "tile.exr", Path(folder) / "tile.png"
+        write_layers(light, {"tile": LayerImage(pixels, (0, 0, w, h))}, (w, h))
+        write_png(image, (np.clip(pixels / max(pixels.max(), 1e-6), 0, 1) * 255).astype(np.uint8))
+        area = w * h
+        return seconds / area, light.stat().st_size / area, image.stat().st_size / area

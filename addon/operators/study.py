@@ -1,0 +1,70 @@
+"""Open a study and show what it holds."""
+
+from functools import lru_cache
+from pathlib import Path
+
+import bpy
+from bpy_extras.io_utils import ImportHelper
+
+from ..core.factors import ViewSpec, poses_by_action, sample_views
+from ..core.poses import load_poses
+from ..core.study import Study, load_study, resolve
+from ..scene import stage
+from .errors import reporting
+
+__all__ = ["CLASSES", "open_study"]
+
+
+def open_study(path: str) -> tuple[Study, tuple[ViewSpec, ...]]:
+    """Return a study file's resolved study and its views, read again when the file has changed.
+
+    Raises:
+        StudyError: The file has faults.
+        OSError: It cannot be read.
+    """
+    file = Path(bpy.path.abspath(path))
+    return _load(file, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _load(file: Path, _changed_ns: int) -> tuple[Study, tuple[ViewSpec, ...]]:
+    study = resolve(load_study(file))
+    poses = {name: pose.action for name, pose in load_poses().items()}
+    return study, sample_views(study, poses_by_action(study, poses))
+
+
+class LIMEN_OT_open_study(bpy.types.Operator, ImportHelper):
+    """Open a study file and go to Limen's scene."""
+
+    bl_idname = "limen.open_study"
+    bl_label = "Open Study"
+    bl_options = {"REGISTER", "UNDO"}
+
+    filename_ext = ".toml"
+    filter_glob: bpy.props.StringProperty(default="*.toml", options={"HIDDEN"})
+    device: bpy.props.EnumProperty(
+        name="Device",
+        items=[("cpu", "CPU", "Render with the processor"), ("gpu", "GPU", "Render with the GPU")],
+    )
+
+    @reporting
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Load the study and make the stage."""
+        study, specs = open_study(self.filepath)
+        stage.setup_stage(self.device)
+        scene = stage.stage_scene()
+        if context.window is not None:
+            context.window.scene = scene
+        settings = scene.limen
+        settings.study_path = self.filepath
+        settings.view_count = len(specs)
+        settings.view_number = 0
+        settings.view_id = ""
+        images = len(specs) * len(study.lightings)
+        settings.summary = (
+            f"{len(specs)} views x {len(study.lightings)} lightings = {images} images"
+        )
+        return {"FINISHED"}
+
+
+CLASSES = (LIMEN_OT_open_study,)

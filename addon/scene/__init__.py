@@ -1,0 +1,1 @@
+"""Build, light, render and measure scenes: bpy without a user interface."""

@@ -1,0 +1,221 @@
+"""The light stack of a view: unit light layers of the background (plate) and of the person (crop).
+
+The background is rendered once per camera and scenery. The person changes the picture only where
+it stands, where its shadow falls, and where it hides the sky from the ground around it: of each
+layer only that box is rendered again.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.image_io import ImageError, LayerImage, read_layers, write_layers
+from ..core.lighting import ALPHA, Layer, Lighting, direction
+from ..core.optics import Camera, CameraPose, project
+from ..core.relight import whole_layer
+from ..core.study import RenderSettings
+from . import compat, lighting, render, stage
+from .scenery import lowest_level_m, scenery_version
+from .subject import PlacedSubject, subject_hidden
+
+__all__ = [
+    "exact_layers",
+    "layer_boxes",
+    "plate_id",
+    "plate_path",
+    "render_crops",
+    "render_plate",
+    "use_plate",
+]
+
+Box = tuple[int, int, int, int]
+NamedLight = tuple[str, Callable[[], None]]
+
+_STACK_VERSION = 1  # raise it when the same settings come to give other pixels
+_PAD_PX = 8
+_OCCLUSION_RING_M = 2.0  # nearer than this the person takes more than 0.5 % of the sky's light
+_GLOW_SHADOW_ELEVATION_DEG = 12.0
+_MAX_SHADOW_M = {"sun": 40.0, "glow": 8.0}
+
+
+def layer_boxes(
+    person: PlacedSubject,
+    scenery: str,
+    layers: Sequence[Layer],
+    camera: Camera,
+    pose: CameraPose,
+) -> dict[str, Box]:
+    """Return layer name -> the box (x, y, width, height) that the person changes; also ``alpha``.
+
+    A layer's box depends on the scene and the layer alone. Layers whose box lies outside the
+    picture are left out.
+    """
+    body = person.vertices_m
+    low, high = body.min(axis=0), body.max(axis=0)
+    lowest_m = lowest_level_m(scenery)
+    ring = np.array(
+        [
+            [x, y, lowest_m]
+            for x in (low[0] - _OCCLUSION_RING_M, high[0] + _OCCLUSION_RING_M)
+            for y in (low[1] - _OCCLUSION_RING_M, high[1] + _OCCLUSION_RING_M)
+        ]
+    )
+    touched: dict[str, NDArray] = {ALPHA: body}
+    for layer in layers:
+        points = [body]
+        if layer.kind != "sun":
+            points.append(ring)
+        if layer.kind in _MAX_SHADOW_M:
+            elevation = layer.elevation_deg if layer.kind == "sun" else _GLOW_SHADOW_ELEVATION_DEG
+            along = -direction(layer.azimuth_deg, elevation)
+            reach_m = _MAX_SHADOW_M[layer.kind]
+            points.append(_landing_points(body, along, lowest_m, reach_m))
+        touched[layer.name] = np.concatenate(points)
+    boxes = {name: _bounding_box(points, camera, pose) for name, points in touched.items()}
+    return {name: box for name, box in boxes.items() if box is not None}
+
+
+def _landing_points(points: NDArray, along: NDArray, lowest_m: float, reach_m: float) -> NDArray:
+    """Return where rays from ``points`` reach the lowest level of the scenery.
+
+    What they meet before, a rise or a rock, lies on the way there, and so within the box of both
+    ends: no ray needs to be cast.
+    """
+    fall = np.maximum(points[:, 2] - lowest_m, 0) / -along[2]
+    return points + along * np.minimum(fall, reach_m)[:, None]
+
+
+def _bounding_box(points: NDArray, camera: Camera, pose: CameraPose) -> Box | None:
+    width, height = camera.image_px
+    depth = points @ pose.R[2] + pose.t[2]
+    if (depth < 0.1).any():  # it reaches past the camera: anywhere in the picture
+        return (0, 0, width, height)
+    pixels = project(points, camera.K, pose.R, pose.t)
+    x0, y0 = np.floor(pixels.min(axis=0)).astype(int) - _PAD_PX
+    x1, y1 = np.ceil(pixels.max(axis=0)).astype(int) + _PAD_PX + 1
+    x0, x1 = np.clip([x0, x1], 0, width)
+    y0, y1 = np.clip([y0, y1], 0, height)
+    if x0 >= x1 or y0 >= y1:
+        return None
+    return (int(x0), int(y0), int(x1 - x0), int(y1 - y0))
+
+
+def plate_id(
+    camera: Camera,
+    pose: CameraPose,
+    scenery: str,
+    layers: Sequence[Layer],
+    settings: RenderSettings,
+    seed: int,
+) -> str:
+    """Return the content hash of a plate: equal only where the picture would be."""
+    content = {
+        "stack": _STACK_VERSION,
+        "blender": compat.blender_version(),
+        "camera": asdict(camera),
+        "position": pose.position_m.round(9).tolist(),
+        "rotation": pose.R.round(9).tolist(),
+        "scenery": scenery_version(scenery),
+        "layers": sorted(layer.name for layer in layers),
+        "render": asdict(settings),
+        "seed": seed,
+    }
+    text = json.dumps(content, sort_keys=True)
+    return f"p{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def plate_path(root: Path, plate: str) -> Path:
+    """Return where a plate lies in a dataset."""
+    return root / "light" / "plates" / f"{plate}.exr"
+
+
+def use_plate(
+    path: Path, layers: Sequence[Layer], settings: RenderSettings, seed: int
+) -> Mapping[str, LayerImage]:
+    """Return a plate's layers, from its file or, where it is missing or damaged, rendered anew."""
+    try:
+        plate = _read_plate(path)
+    except ImageError:
+        render_plate(path, layers, settings, seed)
+        plate = _read_plate(path)
+    return plate
+
+
+@lru_cache(maxsize=1)  # views come in the order of their plates
+def _read_plate(path: Path) -> Mapping[str, LayerImage]:
+    return read_layers(path)
+
+
+def render_plate(path: Path, layers: Sequence[Layer], settings: RenderSettings, seed: int) -> None:
+    """Render the unit layers of the empty scene in front of the camera and write them."""
+    width, height = _image_size()
+    boxes = dict.fromkeys([ALPHA, *(layer.name for layer in layers)], (0, 0, width, height))
+    with subject_hidden():
+        rendered = _render(_layer_lights(layers), boxes, settings, seed)
+    write_layers(path, rendered, (width, height))
+
+
+def render_crops(
+    layers: Sequence[Layer], boxes: Mapping[str, Box], settings: RenderSettings, seed: int
+) -> dict[str, LayerImage]:
+    """Render the boxes that the person changes."""
+    touched = [layer for layer in layers if layer.name in boxes]
+    return _render(_layer_lights(touched), boxes, settings, seed)
+
+
+def exact_layers(
+    lightings: Sequence[Lighting], settings: RenderSettings, seed: int
+) -> dict[str, LayerImage]:
+    """Render each lighting whole, at 1 lx, over the full picture (method ``exact``)."""
+    width, height = _image_size()
+    names = [whole_layer(item.name) for item in lightings]
+    boxes = dict.fromkeys([ALPHA, *names], (0, 0, width, height))
+    lights = [(whole_layer(item.name), partial(lighting.light_whole, item)) for item in lightings]
+    return _render(lights, boxes, settings, seed)
+
+
+def _layer_lights(layers: Sequence[Layer]) -> list[NamedLight]:
+    return [(layer.name, partial(lighting.light_layer, layer)) for layer in layers]
+
+
+def _render(
+    lights: Sequence[NamedLight], boxes: Mapping[str, Box], settings: RenderSettings, seed: int
+) -> dict[str, LayerImage]:
+    """Render every light's box; one seed, so that anti-aliasing and alpha are the same in all."""
+    rendered: dict[str, LayerImage] = {}
+    for name, set_light in lights:
+        set_light()
+        box = boxes[name]
+        shot = render.Shot(
+            settings.samples, seed, denoise=settings.denoise == "oidn", box=_or_whole(box)
+        )
+        passes = render.render_passes(stage.stage_scene(), shot)
+        # Rounded to what the file holds, so that images made now and from the file are equal.
+        pixels = render.stacked(passes, "Combined", "RGB").astype(np.float16)
+        if not np.isfinite(pixels).all():
+            raise render.RenderError(f"light layer {name} holds values that are not finite")
+        rendered[name] = LayerImage(pixels, box)
+        if ALPHA in boxes and ALPHA not in rendered:
+            rendered[ALPHA] = _cut(passes["Combined.A"], box, boxes[ALPHA])
+    return rendered
+
+
+def _or_whole(box: Box) -> Box | None:
+    return None if box == (0, 0, *_image_size()) else box
+
+
+def _image_size() -> tuple[int, int]:
+    settings = stage.stage_scene().render
+    return settings.resolution_x, settings.resolution_y
+
+
+def _cut(alpha: NDArray, outer: Box, inner: Box) -> LayerImage:
+    x, y = inner[0] - outer[0], inner[1] - outer[1]
+    part = alpha[y : y + inner[3], x : x + inner[2], None]
+    return LayerImage(np.clip(part, 0, 1).astype(np.float16), inner)

@@ -1,0 +1,1 @@
+"""Headless runs: render a study without a window."""

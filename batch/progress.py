@@ -1,0 +1,49 @@
+"""Progress of a batch on stderr: one line that renews itself, or a line now and then in a log."""
+
+import sys
+import time
+from dataclasses import dataclass, field
+
+__all__ = ["Progress", "duration"]
+
+_LOG_INTERVAL_S = 10.0
+
+
+def duration(seconds: float) -> str:
+    """Return a time span for people: ``45 s``, ``12 min``, ``3 h 20 min``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+@dataclass
+class Progress:
+    """Counts views and tells the time left from the speed so far."""
+
+    views: int
+    images_per_view: int
+    started: float = field(default_factory=time.monotonic)
+    done: int = 0
+    _last_line: float = 0.0
+
+    def view_done(self, label: str) -> None:
+        """Count one view and show where the run stands."""
+        self.done += 1
+        now = time.monotonic()
+        elapsed = now - self.started
+        left = elapsed / self.done * (self.views - self.done)
+        speed = self.done * self.images_per_view / elapsed * 60
+        text = f"{self.done}/{self.views} views, {speed:.1f} images/min, {duration(left)} left ({label})"
+        last = self.done == self.views
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[K{text}" + ("\n" if last else ""))
+        elif last or now - self._last_line > _LOG_INTERVAL_S:
+            self._last_line = now
+            sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+    def message(self, text: str) -> None:
+        """Write a line of its own."""
+        sys.stderr.write(("\r\x1b[K" if sys.stderr.isatty() else "") + text + "\n")
+        sys.stderr.flush()

@@ -1,0 +1,260 @@
+"""A batch run: arguments, the loop over views, interrupts and exit status."""
+
+import argparse
+import json
+import os
+import platform
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from .. import register
+from ..addon.core.card import dataset_card
+from ..addon.core.dataset import (
+    DatasetError,
+    done_views,
+    init_dataset,
+    log_event,
+    open_dataset,
+    write_file,
+)
+from ..addon.core.factors import ViewSpec
+from ..addon.core.study import Study, StudyError, dump_study
+from ..addon.core.version import __version__
+from .plan import Job, plan_jobs
+from .progress import Progress, duration
+
+__all__ = ["DONE", "FAILED", "PARTLY_DONE", "WRONG_USE", "main"]
+
+DONE, FAILED, WRONG_USE, PARTLY_DONE = 0, 1, 2, 3
+_GIVE_UP_AFTER = 5  # failures in a row: the disk is full or the scene is broken, not one view
+
+
+class _Interrupt:
+    """Ctrl-C and SIGTERM: the first lets the view in hand finish, the second ends at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        signal.signal(signal.SIGINT, self._handle)
+        signal.signal(signal.SIGTERM, self._handle)
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        if self.asked:
+            os._exit(PARTLY_DONE)  # files are written whole and rows last: nothing breaks
+        self.asked = True
+        sys.stderr.write("\nStopping after this view; once more stops at once.\n")
+        sys.stderr.flush()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Render what the arguments ask for; returns the exit status."""
+    # Blender is at home in addon/: here it is met only once a run begins.
+    import bpy
+
+    from ..addon.operators import writing
+    from ..addon.operators.study import open_study
+
+    options = _parse(arguments)
+    interrupt = _Interrupt()
+    _prepare_blender()
+    try:
+        study, specs = open_study(str(options.study))
+    except (StudyError, OSError) as error:
+        return _complain(str(error), WRONG_USE)
+    if options.preflight:
+        return _preflight(options, study, specs)
+    try:
+        bpy.ops.limen.open_study(filepath=str(options.study), device=options.device)
+    except RuntimeError as error:
+        return _complain(_reason(error), WRONG_USE)
+    try:
+        init_dataset(options.out, dump_study(study))
+        _same_blender(options.out)
+        if not (options.out / "README.md").exists():
+            write_file(options.out / "README.md", dataset_card(study, specs).encode())
+        jobs, already = plan_jobs(
+            specs,
+            done_views(options.out, [item.name for item in study.lightings]),
+            options.shard,
+            options.limit,
+        )
+        if already:
+            sys.stderr.write(f"{already} views are done already\n")
+        with writing(options.out, f"shard-{options.shard[0]}-of-{options.shard[1]}"):
+            return _render(options, study, jobs, interrupt)
+    except (DatasetError, OSError) as error:
+        return _complain(str(error), WRONG_USE)
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="render_grid.py",
+        description="Render a study into a calibrated dataset. Run it again to go on.",
+        epilog="exit status: 0 done, 1 failed, 2 wrong use, 3 partly done",
+    )
+    parser.add_argument("--study", type=Path, required=True, metavar="FILE", help="the study file")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the dataset")
+    parser.add_argument(
+        "--shard",
+        type=_shard,
+        default=(0, 1),
+        metavar="i/N",
+        help="render part i of N (from 0): one for each process or machine, into the same DIR",
+    )
+    parser.add_argument(
+        "--limit",
+        type=_positive,
+        metavar="VIEWS",
+        help="only the study's first views: a quick look",
+    )
+    parser.add_argument("--assets", type=Path, metavar="DIR", help="where licensed bodies lie")
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
+    parser.add_argument(
+        "--preflight",
+        action="store_true",
+        help="render nothing: check the study and say what it will cost here in time and disk",
+    )
+    parser.add_argument("--json", action="store_true", help="with --preflight: as one JSON line")
+    options = parser.parse_args(arguments)
+    options.study, options.out = options.study.absolute(), options.out.absolute()
+    if options.assets is not None and not options.assets.is_dir():
+        parser.error(f"--assets {options.assets}: there is no such directory")
+    return options
+
+
+def _shard(text: str) -> tuple[int, int]:
+    part, slash, count = text.partition("/")
+    if slash and part.isdecimal() and count.isdecimal() and int(part) < int(count):
+        return int(part), int(count)
+    raise argparse.ArgumentTypeError(f"'{text}': i/N with i from 0 to N - 1 is needed, as in 0/3")
+
+
+def _positive(text: str) -> int:
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"'{text}': a whole number above 0 is needed")
+
+
+def _prepare_blender() -> None:
+    """Start from an empty file with Limen's operators, whatever Blender was started with."""
+    import bpy
+
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    if not hasattr(bpy.types.Scene, "limen"):
+        register()
+
+
+def _same_blender(root: Path) -> None:
+    """Refuse to add to a dataset that another Blender has begun: its pixels would differ.
+
+    Raises:
+        DatasetError: It was.
+    """
+    import bpy
+
+    mine = ".".join(str(part) for part in bpy.app.version)
+    for row in open_dataset(root).views.values():
+        theirs = row["render"]["blender"]
+        if theirs != mine:
+            raise DatasetError(
+                f"{root} was begun with Blender {theirs} and this is {mine}: go on with the same "
+                "Blender, or choose another --out"
+            )
+        return
+
+
+def _render(
+    options: argparse.Namespace, study: Study, jobs: Sequence[Job], interrupt: _Interrupt
+) -> int:
+    import bpy
+
+    started = time.monotonic()
+    log_event(
+        options.out,
+        event="start",
+        limen=__version__,
+        blender=bpy.app.version_string,
+        machine=platform.node(),
+        system=platform.platform(),
+        device=options.device,
+        shard=list(options.shard),
+        views=len(jobs),
+    )
+    progress = Progress(len(jobs), len(study.lightings))
+    failed: list[tuple[Job, str]] = []
+    in_a_row = rendered = 0
+    for job in jobs:
+        if interrupt.asked or in_a_row == _GIVE_UP_AFTER:
+            break
+        try:
+            bpy.ops.limen.render_view(
+                number=job.number, output=str(options.out), assets=str(options.assets or "")
+            )
+            in_a_row, rendered = 0, rendered + 1
+            progress.view_done(_label(job.spec))
+        except RuntimeError as error:
+            in_a_row += 1
+            failed.append((job, _reason(error)))
+            progress.message(f"view {job.spec.view_id} failed: {failed[-1][1]}")
+    seconds = time.monotonic() - started
+    missing = len(jobs) - rendered
+    log_event(
+        options.out,
+        event="end",
+        seconds=round(seconds, 1),
+        rendered=rendered,
+        missing=missing,
+        failed={job.spec.view_id: reason for job, reason in failed},
+        interrupted=interrupt.asked,
+    )
+    images = rendered * len(study.lightings)
+    progress.message(f"{rendered} views, {images} images in {duration(seconds)}: {options.out}")
+    if not missing:
+        return DONE
+    for job, reason in failed:
+        progress.message(f"missing: view {job.spec.view_id} ({_label(job.spec)}): {reason}")
+    if in_a_row == _GIVE_UP_AFTER:
+        progress.message(f"gave up after {_GIVE_UP_AFTER} failures in a row")
+    progress.message(f"{missing} of {len(jobs)} views are missing; run the same command to go on")
+    return PARTLY_DONE if rendered or interrupt.asked else FAILED
+
+
+def _preflight(options: argparse.Namespace, study: Study, specs: Sequence[ViewSpec]) -> int:
+    import bpy
+
+    from ..addon.operators import estimate
+
+    jobs, _ = plan_jobs(specs, shard=options.shard, limit=options.limit)
+    try:
+        bpy.ops.limen.open_study(filepath=str(options.study), device=options.device)
+        cost = estimate.estimate_cost(study, [job.spec for job in jobs], options.assets)
+    except RuntimeError as error:
+        return _complain(_reason(error), FAILED)
+    if options.json:
+        print(json.dumps(cost._asdict()), flush=True)
+    else:
+        print(
+            f"{cost.views} views x {len(study.lightings)} lightings = {cost.images} images, "
+            f"{cost.plates} backgrounds: about {duration(cost.seconds)} and "
+            f"{cost.bytes / 1e9:.1f} GB on this machine",
+            flush=True,
+        )
+    return DONE
+
+
+def _label(spec: ViewSpec) -> str:
+    factors = spec.factors
+    what = factors["action"] or "nobody"
+    return f"{what}, {factors['scenery']}, {factors['distance_m']:g} m"
+
+
+def _reason(error: RuntimeError) -> str:
+    return str(error).strip().removeprefix("Error: ")
+
+
+def _complain(message: str, status: int) -> int:
+    sys.stderr.write(f"{message}\n")
+    return status
