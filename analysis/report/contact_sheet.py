@@ -1,0 +1,196 @@
+"""Pictures of the report: the same view under each light, at each distance, pixel for pixel."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from ...addon.core.dataset import Dataset
+from ...addon.core.lighting import BANDS
+from . import text
+
+__all__ = ["CROP_M", "Column", "Picture", "SheetRow", "contact_sheet", "lighting_columns"]
+
+CROP_M = (1.4, 2.3)
+"""Width and height of what a picture shows, in metres at the look-at point."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A light condition of the sheet.
+
+    Attributes:
+        lighting: Its name.
+        band: ``day``, ``evening`` or ``night``.
+        illuminance_lx: On the horizontal, unobstructed.
+        shown: Whether it is shown at first: one is, of those that differ in direction only.
+    """
+
+    lighting: str
+    band: str
+    illuminance_lx: float
+    shown: bool
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image, cut out around the person at its own pixels.
+
+    Attributes:
+        source: A data URI; None where the image is not there.
+        width: In pixels.
+        height: In pixels.
+        caption: Density, illuminance and exposure.
+        description: What the picture shows, for those who cannot see it.
+    """
+
+    source: str | None
+    width: int
+    height: int
+    caption: str
+    description: str
+
+
+@dataclass(frozen=True)
+class SheetRow:
+    """A row of the sheet: one view under every light.
+
+    Attributes:
+        title: The distance, or that nobody is there.
+        lines: What else there is to know of the view.
+        pictures: One per column.
+    """
+
+    title: str
+    lines: tuple[str, ...]
+    pictures: tuple[Picture, ...]
+
+
+def lighting_columns(items: Iterable[Row]) -> tuple[Column, ...]:
+    """The light conditions of a dataset, from bright to dark within day, evening and night."""
+    found = {
+        row["lighting"]: (BANDS.index(row["band"]), -row["illuminance_nominal_lx"], row["lighting"])
+        for row in items
+    }
+    columns = []
+    for (band, lux), names in groupby(sorted(found.values()), key=lambda place: place[:2]):
+        for number, (*_, name) in enumerate(names):
+            columns.append(Column(name, BANDS[band], -lux, shown=number == 0))
+    return tuple(columns)
+
+
+def contact_sheet(dataset: Dataset, columns: Iterable[Column]) -> tuple[SheetRow, ...]:
+    """A row per distance, near to far, and one without a person where the dataset has such."""
+    columns = tuple(columns)
+    present = [view for view in dataset.views.values() if view["target_present"]]
+    absent = [view for view in dataset.views.values() if not view["target_present"]]
+    rows = [
+        _row(dataset, view, columns, text.distance(view["factors"]["distance_m"]))
+        for view in _persons(present)
+    ]
+    if absent:
+        rows.append(_row(dataset, min(absent, key=_from_the_front), columns, "Nobody"))
+    return tuple(rows)
+
+
+def _from_the_front(view: Row) -> tuple[Any, ...]:
+    factors = view["factors"]
+    return (
+        factors["elevation_deg"],
+        factors["azimuth_deg"],
+        factors["distance_m"],
+        view["view_id"],
+    )
+
+
+def _persons(views: list[Row]) -> list[Row]:
+    """One view per distance, of one person in one pose from one side if there are such."""
+
+    def scene(view: Row) -> str:
+        return repr({k: v for k, v in sorted(view["factors"].items()) if k != "distance_m"})
+
+    distances: dict[str, set[float]] = {}
+    for view in views:
+        distances.setdefault(scene(view), set()).add(view["factors"]["distance_m"])
+
+    def preference(view: Row) -> tuple[Any, ...]:
+        hidden = (view["unoccluded_fraction"] or 0) < 0.5
+        return (hidden, -len(distances[scene(view)]), _from_the_front(view))
+
+    if not views:
+        return []
+    best = scene(min(views, key=preference))
+    chosen: dict[float, Row] = {}
+    for view in sorted(views, key=lambda view: (scene(view) != best, preference(view))):
+        chosen.setdefault(view["factors"]["distance_m"], view)
+    return [view for _, view in sorted(chosen.items())]
+
+
+def _row(dataset: Dataset, view: Row, columns: tuple[Column, ...], title: str) -> SheetRow:
+    density = view["density_nominal_px_per_m"]
+    factors = view["factors"]
+    what = factors["action"] or f"at {text.distance(factors['distance_m'])}"
+    classes = view["pixel_density_class"]
+    lines = (
+        text.density(density),
+        f"2014: {classes['dori_2014'] or 'below detect'}",
+        f"2025: {classes['classes_2025'] or 'below overview'}",
+        f"{what.replace('_', ' ')}, {factors['scenery']}",
+        f"azimuth {text.degrees(factors['azimuth_deg'])}",
+        f"elevation {text.degrees(factors['elevation_deg'])}",
+    )
+    box = _crop_box(view)
+    pictures = []
+    for column in columns:
+        item = dataset.index.get(f"{view['view_id']}-{column.lighting}")
+        pictures.append(_picture(dataset.root, item, density, box, title, column))
+    return SheetRow(title, lines, tuple(pictures))
+
+
+def _crop_box(view: Row) -> tuple[int, int, int, int]:
+    """Left, top, width, height: ``CROP_M`` around the person, inside the image."""
+    camera, density = view["camera"], view["density_nominal_px_per_m"]
+    width = min(camera["width"], round(CROP_M[0] * density))
+    height = min(camera["height"], round(CROP_M[1] * density))
+    if view["box_full"]:
+        x, y, w, h = view["box_full"]
+        centre = (x + w / 2, y + h / 2)
+    else:
+        centre = (camera["width"] / 2, camera["height"] / 2)
+    left = min(max(0, round(centre[0] - width / 2)), camera["width"] - width)
+    top = min(max(0, round(centre[1] - height / 2)), camera["height"] - height)
+    return left, top, width, height
+
+
+def _picture(
+    root: Path,
+    item: Mapping[str, Any] | None,
+    density: float,
+    box: tuple[int, int, int, int],
+    title: str,
+    column: Column,
+) -> Picture:
+    import cv2
+
+    left, top, width, height = box
+    clean = item["media"]["clean"] if item else None
+    image = cv2.imread(str(root / clean["path"]), cv2.IMREAD_COLOR) if clean else None
+    if item is None or image is None:
+        return Picture(None, width, height, "no image", "")
+    crop = image[top : top + height, left : left + width]
+    _, png = cv2.imencode(".png", crop, [cv2.IMWRITE_PNG_COMPRESSION, 6])
+    lux = text.illuminance(item["illuminance_nominal_lx"])
+    shutter = text.exposure(item["exposure_s"])
+    return Picture(
+        source="data:image/png;base64," + base64.b64encode(png.tobytes()).decode(),
+        width=width,
+        height=height,
+        caption=f"{text.density(density)} · {lux} · {shutter}",
+        description=f"{title}, {column.lighting}: {text.density(density)}, {lux}",
+    )

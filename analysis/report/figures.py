@@ -1,0 +1,251 @@
+"""Charts of the report, as HTML fragments that share one copy of plotly.js."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..metrics import Estimate
+from . import text
+from .results import Cell, Results
+
+__all__ = ["METRIC_TITLES", "heatmaps", "metric_chart", "plotly_script"]
+
+METRIC_TITLES = {
+    "balanced_accuracy": "Balanced accuracy",
+    "accuracy": "Accuracy",
+    "sensitivity": "Sensitivity",
+    "specificity": "Specificity",
+    "macro_f1": "Macro-F1",
+}
+
+# Okabe and Ito's palette: distinct for colour-blind readers. Constant answers are grey.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+GREY = "#8a8f98"
+DASHES = {"always-yes": "dash", "always-no": "dot"}
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
+
+FONT = {"family": "Inter, 'Helvetica Neue', 'Segoe UI', Arial, sans-serif", "color": "#22262b"}
+CONFIG = {"displaylogo": False, "displayModeBar": False, "responsive": True}
+
+
+def plotly_script() -> str:
+    """The text of plotly.js, for one script element."""
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())
+
+
+def metric_chart(results: Results, densities: Mapping[float, float]) -> str:
+    """Scores over pixel density, a panel per light band, a button per metric.
+
+    Args:
+        results: The scores.
+        densities: Distance in m -> px/m.
+    """
+    from plotly.subplots import make_subplots
+
+    bands = [cell.band for cell in results.by_band]
+    panels = [None, *bands] if len(bands) > 1 else bands
+    figure = make_subplots(
+        cols=len(panels),
+        shared_yaxes=True,
+        horizontal_spacing=0.025,
+        subplot_titles=["all light" if band is None else band for band in panels],
+    )
+    shown: list[str] = []
+    labels = [line.label for line in results.overall.lines]
+    for metric in METRIC_TITLES:
+        for place, label in enumerate(labels):
+            for number, band in enumerate(panels, 1):
+                cells = results.by_distance if band is None else results.by_both
+                points = _points(cells, band, label, metric, densities)
+                figure.add_trace(
+                    _trace(points, label, place, metric, in_legend=number == 1), row=1, col=number
+                )
+                shown.append(metric)
+    ticks = sorted(densities.values())
+    figure.update_xaxes(
+        type="log",
+        tickvals=ticks,
+        ticktext=[f"{tick:.3g}" for tick in ticks],
+        title={"text": "px/m", "font": {"size": 12}, "standoff": 6},
+        **_axis(),
+    )
+    figure.update_yaxes(range=[-3, 103], **_axis())
+    figure.update_yaxes(ticksuffix=" %", col=1)
+    buttons = [
+        {
+            "label": title,
+            "method": "update",
+            "args": [{"visible": [m == metric for m in shown]}],
+        }
+        for metric, title in METRIC_TITLES.items()
+    ]
+    figure.update_layout(
+        height=400,
+        font={**FONT, "size": 13},
+        margin={"l": 56, "r": 12, "t": 96, "b": 92},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="#ffffff",
+        hovermode="closest",
+        legend={"orientation": "h", "x": 0, "y": -0.26, "yanchor": "top"},
+        updatemenus=[
+            {
+                "type": "buttons",
+                "direction": "right",
+                "buttons": buttons,
+                "active": 0,
+                "x": 0,
+                "xanchor": "left",
+                "y": 1.3,
+                "yanchor": "top",
+                "pad": {"r": 0, "t": 0},
+                "bgcolor": "#ffffff",
+                "bordercolor": "#d5d9de",
+                "font": {"size": 13},
+            }
+        ],
+    )
+    return _html(figure, "metric-chart")
+
+
+def heatmaps(results: Results, densities: Mapping[float, float]) -> str:
+    """Balanced accuracy over light band and pixel density, a panel per run; needs at least one."""
+    import plotly.graph_objects as go
+    from plotly.subplots import make_subplots
+
+    labels = results.labels
+    bands = [cell.band for cell in results.by_band]
+    distances = [cell.distance_m for cell in reversed(results.by_distance)]
+    figure = make_subplots(
+        cols=len(labels), shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=labels
+    )
+    for number, label in enumerate(labels, 1):
+        grid = [
+            [_estimate(results.by_both, distance, band, label) for distance in distances]
+            for band in bands
+        ]
+        figure.add_trace(
+            go.Heatmap(
+                z=[[e.value if e else None for e in row] for row in grid],
+                x=[f"{densities[d]:.1f} px/m" for d in distances if d is not None],
+                y=bands,
+                text=[[_cell_text(e) for e in row] for row in grid],
+                texttemplate="%{text}",
+                hovertemplate="%{y}, %{x}: %{text}<extra></extra>",
+                zmin=0.5,
+                zmax=1,
+                colorscale=[[0, "#f3efe6"], [0.5, "#9cc5c9"], [1, "#1f6f78"]],
+                showscale=False,
+                xgap=3,
+                ygap=3,
+            ),
+            row=1,
+            col=number,
+        )
+    figure.update_yaxes(autorange="reversed", showgrid=False)
+    figure.update_xaxes(showgrid=False)
+    figure.update_layout(
+        height=80 + 64 * len(bands),
+        font={**FONT, "size": 13},
+        margin={"l": 70, "r": 12, "t": 40, "b": 36},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="#eef0f2",
+    )
+    return _html(figure, "heatmaps")
+
+
+def _estimate(
+    cells: Sequence[Cell],
+    distance: float | None,
+    band: str | None,
+    label: str,
+    metric: str = "balanced_accuracy",
+) -> Estimate | None:
+    for cell in cells:
+        if (cell.distance_m, cell.band) == (distance, band):
+            for line in cell.lines:
+                if line.label == label:
+                    return line.scores.estimates[metric]
+    return None
+
+
+def _cell_text(estimate: Estimate | None) -> str:
+    return "" if estimate is None else f"{text.percent(estimate.value)}<br>n = {estimate.n:,}"
+
+
+def _points(
+    cells: Sequence[Cell],
+    band: str | None,
+    label: str,
+    metric: str,
+    densities: Mapping[float, float],
+) -> list[tuple[float, Estimate]]:
+    """(px/m, estimate) where it is defined, by rising density."""
+    points = []
+    for cell in cells:
+        if cell.band == band and cell.distance_m is not None:
+            estimate = _estimate([cell], cell.distance_m, band, label, metric)
+            if estimate is not None and estimate.value is not None:
+                points.append((densities[cell.distance_m], estimate))
+    return sorted(points, key=lambda point: point[0])
+
+
+def _trace(
+    points: Sequence[tuple[float, Estimate]],
+    label: str,
+    place: int,
+    metric: str,
+    in_legend: bool,
+) -> Any:
+    import plotly.graph_objects as go
+
+    baseline = label in DASHES
+    colour = GREY if baseline else COLOURS[place % len(COLOURS)]
+    values = [100 * (e.value or 0) for _, e in points]
+    ends = [e.interval or (e.value or 0, e.value or 0) for _, e in points]
+    bars = {
+        "type": "data",
+        "array": [100 * high - v for (_, high), v in zip(ends, values, strict=True)],
+        "arrayminus": [v - 100 * low for (low, _), v in zip(ends, values, strict=True)],
+        "thickness": 1.2,
+        "width": 4,
+        "visible": not baseline,
+    }
+    return go.Scatter(
+        x=[x for x, _ in points],
+        y=values,
+        name=label,
+        legendgroup=label,
+        showlegend=in_legend,
+        visible=metric == "balanced_accuracy",
+        mode="lines" if baseline else "lines+markers",
+        line={
+            "color": colour,
+            "width": 1.5 if baseline else 2.2,
+            "dash": DASHES.get(label, "solid"),
+        },
+        marker={"size": 8, "symbol": SYMBOLS[place % len(SYMBOLS)]},
+        error_y=bars,
+        customdata=[[text.interval(e.interval) or "no interval", e.n] for _, e in points],
+        hovertemplate=(
+            f"{METRIC_TITLES[metric]} %{{y:.1f}} %, %{{customdata[0]}}<br>"
+            "%{x:.1f} px/m, n = %{customdata[1]:,}"
+        ),
+    )
+
+
+def _axis() -> dict[str, Any]:
+    return {
+        "gridcolor": "#e8eaed",
+        "zeroline": False,
+        "showline": True,
+        "linecolor": "#c3c8ce",
+        "ticks": "outside",
+        "tickcolor": "#c3c8ce",
+    }
+
+
+def _html(figure: Any, name: str) -> str:
+    return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=CONFIG))
