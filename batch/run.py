@@ -226,22 +226,27 @@ def _preflight(options: argparse.Namespace, study: Study, specs: Sequence[ViewSp
     import bpy
 
     from ..addon.operators import estimate
+    from ..addon.operators.errors import EXPECTED
 
-    jobs, _ = plan_jobs(specs, shard=options.shard, limit=options.limit)
+    names = [item.name for item in study.lightings]
     try:
+        done = done_views(options.out, names) if (options.out / "study.toml").exists() else ()
+        jobs, already = plan_jobs(specs, done, options.shard, options.limit)
         bpy.ops.limen.open_study(filepath=str(options.study), device=options.device)
         cost = estimate.estimate_cost(study, [job.spec for job in jobs], options.assets)
+    except EXPECTED as error:
+        return _complain(str(error), FAILED)
     except RuntimeError as error:
         return _complain(_reason(error), FAILED)
     if options.json:
-        print(json.dumps(cost._asdict()), flush=True)
-    else:
-        print(
-            f"{cost.views} views x {len(study.lightings)} lightings = {cost.images} images, "
-            f"{cost.plates} backgrounds: about {duration(cost.seconds)} and "
-            f"{cost.bytes / 1e9:.1f} GB on this machine",
-            flush=True,
-        )
+        print(json.dumps({**cost._asdict(), "done": already}), flush=True)
+        return DONE
+    print(
+        f"{cost.views} views, {cost.images} images, {cost.plates} backgrounds: about "
+        f"{duration(cost.seconds)} and {cost.bytes / 1e9:.2g} GB on this machine"
+        + (f"; {already} views are done already" if already else ""),
+        flush=True,
+    )
     return DONE
 
 

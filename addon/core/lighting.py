@@ -9,6 +9,7 @@ horizon.
 """
 
 import math
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -216,7 +217,7 @@ def make_lighting(table: Mapping[str, object], where: str) -> Lighting:
         LightingError: A value is missing or impossible.
     """
     name = table.get("name")
-    if not isinstance(name, str) or not name.replace("_", "").isalnum():
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_]+", name):
         raise LightingError(
             f"{where}: lighting name is {name!r}: letters, digits and underscores are allowed"
         )
@@ -254,7 +255,10 @@ def _component(value: object, where: str) -> Component:
         raise LightingError(
             f"{where} has unknown {', '.join(sorted(unknown))}: allowed are layer, share, colour"
         )
-    layer = parse_layer(str(value.get("layer")))
+    try:
+        layer = parse_layer(str(value.get("layer")))
+    except LightingError as error:
+        raise LightingError(f"{where}.layer: {error}") from None
     share = _number(value.get("share"), f"{where}.share")
     if not 0 <= share <= 1:
         raise LightingError(f"{where}.share is {share:g}: a share is between 0 and 1")
@@ -294,6 +298,8 @@ def _load(path: Path) -> tuple[tuple[str, Lighting], ...]:
         tables = tomllib.loads(path.read_text(encoding="utf-8")).get("lighting", [])
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise LightingError(f"{path}: cannot be read as lighting presets: {error}") from error
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise LightingError(f"{path.name}: lighting is no list of tables [[lighting]]")
     lightings = [make_lighting(table, path.name) for table in tables]
     names = [lighting.name for lighting in lightings]
     for name in names:

@@ -16,11 +16,11 @@ from ..scene.compat import DeviceError
 from ..scene.render import RenderError
 from ..scene.scenery import SceneryError
 
-__all__ = ["reporting"]
+__all__ = ["EXPECTED", "reporting"]
 
 Execute = Callable[[bpy.types.Operator, bpy.types.Context], set[str]]
 
-_EXPECTED = (
+EXPECTED = (
     AssetError,
     BodyError,
     DatasetError,
@@ -42,7 +42,7 @@ def reporting(execute: Execute) -> Execute:
     def run(self: bpy.types.Operator, context: bpy.types.Context) -> set[str]:
         try:
             return execute(self, context)
-        except _EXPECTED as error:
+        except EXPECTED as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
 

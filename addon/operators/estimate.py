@@ -40,6 +40,8 @@ def estimate_cost(study: Study, specs: Sequence[ViewSpec], assets_dir: Path | No
         RenderError: The render fails.
         AssetError: A body is missing.
     """
+    if not specs:
+        return Cost(0, 0, 0, 0.0, 0)
     layers = layers_of(study.lightings)
     exact = study.render.method == "exact"
     with_person = [spec for spec in specs if spec.target_present]

@@ -104,11 +104,12 @@ def _sand() -> bpy.types.Material:
     return rough_material(
         "Limen Sand",
         _SAND,
+        # Every octave is paid for in every sample, and relief three times over: as few as look right.
         [
-            Grain(60.0, 0.22, detail=3),
-            Grain(2.5, 0.14, bump_m=0.03, detail=2),
-            Grain(0.22, 0.10, bump_m=0.012, detail=2, stretch=(3.0, 1.0, 1.0)),
-            Grain(0.03, 0.22, detail=1),
+            Grain(45.0, 0.2, detail=1),
+            Grain(2.5, 0.14, detail=1),
+            Grain(0.2, 0.14, bump_m=0.014, detail=0, stretch=(3.0, 1.0, 1.0)),
+            Grain(0.03, 0.2, detail=0),
         ],
         roughness=0.95,
     )
