@@ -34,7 +34,8 @@ class Progress:
         elapsed = now - self.started
         left = elapsed / self.done * (self.views - self.done)
         speed = self.done * self.images_per_view / elapsed * 60
-        text = f"{self.done}/{self.views} views, {speed:.1f} images/min, {duration(left)} left ({label})"
+        pace = f"{speed:.1f} images/min, {duration(left)} left"
+        text = f"{self.done}/{self.views} views, {pace} ({label})"
         last = self.done == self.views
         if sys.stderr.isatty():
             sys.stderr.write(f"\r\x1b[K{text}" + ("\n" if last else ""))

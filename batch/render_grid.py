@@ -29,7 +29,7 @@ def _load_package() -> ModuleType:
             if module.__version__ == own.__version__:
                 return module
             sys.exit(
-                f"Blender has the Limen extension {module.__version__} ({module.__file__}) and this "
+                f"Blender has the Limen extension {module.__version__} ({module.__file__}), this "
                 f"script belongs to {own.__version__} ({_ROOT}): start Blender with "
                 "--factory-startup, or install the same version"
             )

@@ -22,7 +22,7 @@ from ..addon.core.dataset import (
     write_file,
 )
 from ..addon.core.factors import ViewSpec
-from ..addon.core.study import Study, StudyError, dump_study
+from ..addon.core.study import Study, dump_study
 from ..addon.core.version import __version__
 from .plan import Job, plan_jobs
 from .progress import Progress, duration
@@ -51,18 +51,20 @@ class _Interrupt:
 
 def main(arguments: Sequence[str]) -> int:
     """Render what the arguments ask for; returns the exit status."""
+    options = _parse(arguments)
     # Blender is at home in addon/: here it is met only once a run begins.
     import bpy
 
     from ..addon.operators import writing
-    from ..addon.operators.study import open_study
+    from ..addon.operators.errors import EXPECTED
+    from ..addon.operators.study import check_parts, open_study
 
-    options = _parse(arguments)
     interrupt = _Interrupt()
     _prepare_blender()
     try:
         study, specs = open_study(str(options.study))
-    except (StudyError, OSError) as error:
+        check_parts(study, options.assets)
+    except EXPECTED as error:
         return _complain(str(error), WRONG_USE)
     if options.preflight:
         return _preflight(options, study, specs)

@@ -73,7 +73,10 @@ def pixel_directions(k: ArrayLike, r: ArrayLike, width: int, height: int) -> Flo
         axis=-1,
     )
     world = camera @ np.asarray(r, float)
-    return (world / np.linalg.norm(world, axis=-1, keepdims=True)).astype(np.float32)
+    directions: FloatArray = (world / np.linalg.norm(world, axis=-1, keepdims=True)).astype(
+        np.float32
+    )
+    return directions
 
 
 def paste(canvas: FloatArray, crop: FloatArray, box: Box) -> None:

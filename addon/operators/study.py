@@ -9,21 +9,22 @@ from bpy_extras.io_utils import ImportHelper
 from ..core.factors import ViewSpec, poses_by_action, sample_views
 from ..core.poses import load_poses
 from ..core.study import Study, load_study, resolve
+from ..preferences import assets_dir
 from ..scene import stage
+from ..scene.view import find_parts
 from .errors import reporting
 
-__all__ = ["CLASSES", "open_study"]
+__all__ = ["CLASSES", "check_parts", "open_study"]
 
 
 def open_study(path: str) -> tuple[Study, tuple[ViewSpec, ...]]:
     """Return a study file's resolved study and its views, read again when the file has changed.
 
     Raises:
-        StudyError: The file has faults.
-        OSError: It cannot be read.
+        StudyError: The file has faults, or cannot be read.
     """
     file = Path(bpy.path.abspath(path))
-    return _load(file, file.stat().st_mtime_ns)
+    return _load(file, file.stat().st_mtime_ns if file.exists() else 0)
 
 
 @lru_cache(maxsize=4)
@@ -31,6 +32,16 @@ def _load(file: Path, _changed_ns: int) -> tuple[Study, tuple[ViewSpec, ...]]:
     study = resolve(load_study(file))
     poses = {name: pose.action for name, pose in load_poses().items()}
     return study, sample_views(study, poses_by_action(study, poses))
+
+
+def check_parts(study: Study, assets: Path | None) -> None:
+    """Check that a study's bodies and sceneries are there before a long run.
+
+    Raises:
+        AssetError: A body is missing, in ``assets`` or, without them, where the preferences say.
+        SceneryError: A scenery cannot be built.
+    """
+    find_parts(study, assets or assets_dir(bpy.context))
 
 
 class LIMEN_OT_open_study(bpy.types.Operator, ImportHelper):

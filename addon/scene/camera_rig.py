@@ -1,4 +1,4 @@
-"""The camera of a view: intrinsics from the optics, placed around the look-at point, and measured."""
+"""The camera of a view: intrinsics from the optics, placed around the subject, and measured."""
 
 import bpy
 import numpy as np

@@ -90,11 +90,13 @@ def _set(
 ) -> None:
     sun = bpy.data.objects[SUN]
     strength = max(sun_colour)
-    sun.hide_render = sun.hide_viewport = strength == 0
-    sun.data.energy = strength
-    sun.data.color = [channel / strength for channel in sun_colour] if strength else _WHITE
-    towards = Vector(direction(sun_layer.azimuth_deg, sun_layer.elevation_deg))
-    sun.rotation_quaternion = towards.to_track_quat("Z", "Y")  # a lamp shines along its -Z
+    # Cycles packs the whole scene again for a lamp that was touched: leave one that stays dark.
+    if strength or not sun.hide_render:
+        sun.hide_render = sun.hide_viewport = strength == 0
+        sun.data.energy = strength
+        sun.data.color = [channel / strength for channel in sun_colour] if strength else _WHITE
+        towards = Vector(direction(sun_layer.azimuth_deg, sun_layer.elevation_deg))
+        sun.rotation_quaternion = towards.to_track_quat("Z", "Y")  # a lamp shines along its -Z
     nodes = bpy.data.worlds[WORLD].node_tree.nodes
     for kind in ("uniform", "horizon", "glow"):
         for socket, channel in zip(nodes[kind].inputs, sky.get(kind, _BLACK), strict=True):

@@ -140,15 +140,18 @@ def use_plate(
 ) -> Mapping[str, LayerImage]:
     """Return a plate's layers, from its file or, where it is missing or damaged, rendered anew."""
     try:
-        plate = _read_plate(path)
+        return _read_plate(path, _changed_ns(path))
     except ImageError:
         render_plate(path, layers, settings, seed)
-        plate = _read_plate(path)
-    return plate
+        return _read_plate(path, _changed_ns(path))
+
+
+def _changed_ns(path: Path) -> int:
+    return path.stat().st_mtime_ns if path.exists() else 0
 
 
 @lru_cache(maxsize=1)  # views come in the order of their plates
-def _read_plate(path: Path) -> Mapping[str, LayerImage]:
+def _read_plate(path: Path, _changed: int) -> Mapping[str, LayerImage]:
     return read_layers(path)
 
 

