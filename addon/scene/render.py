@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 import shutil
 import sys
 import tempfile
@@ -20,6 +21,8 @@ __all__ = ["RenderError", "Shot", "configure", "render_passes", "stacked"]
 
 Box = tuple[int, int, int, int]
 
+_MEMORY = Path("/dev/shm")  # Linux: a frame is written and read back at once
+_SCRATCH = f"limen-{platform.node()}-"
 _INDEX_PASSES = ("IndexOB", "Object Index")  # the second from 5.0 on
 
 
@@ -84,6 +87,7 @@ def configure(scene: bpy.types.Scene, device: str = "cpu") -> str:
     view_layer = scene.view_layers[0]
     view_layer.use_pass_z = True
     view_layer.use_pass_object_index = True
+    _sweep_memory()
     return compat.use_device(scene, device)
 
 
@@ -144,14 +148,20 @@ def _set_border(render: bpy.types.RenderSettings, box: Box | None) -> None:
 
 @contextlib.contextmanager
 def _scratch_directory() -> Iterator[Path]:
-    # Memory where there is such a file system: a frame is written and read back at once.
-    memory = Path("/dev/shm")
-    parent = memory if os.access(memory, os.W_OK) else None
-    directory = Path(tempfile.mkdtemp(prefix="limen-", dir=parent))
+    parent = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+    directory = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=parent))
     try:
         yield directory
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _sweep_memory() -> None:
+    """Remove the frames of killed renders: they would fill the memory until a restart."""
+    for left in _MEMORY.glob(f"{_SCRATCH}*"):
+        process = left.name.removeprefix(_SCRATCH).partition("-")[0]
+        if not Path("/proc", process).exists():
+            shutil.rmtree(left, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -231,8 +231,12 @@ def _index_row(
     light = relight.stack_from_layers(None if plate is None else plate[1], images, directions)
     image = relight.compose(light, item)
     setup = view.study.camera
+    # Metered without the person: the brightness of the ground must not tell who stands on it.
+    metered = image
+    if plate is not None and images:
+        metered = relight.compose(relight.stack_from_layers(plate[1], {}, directions), item)
     exposure_s = photometry.meter(
-        photometry.luminance(image),
+        photometry.luminance(metered),
         fnumber=setup.fnumber,
         iso=setup.iso,
         shutter_limit_s=setup.shutter_limit_s,

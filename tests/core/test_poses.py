@@ -315,7 +315,7 @@ def test_right_hands_are_mirrored_left_hands(tmp_path: Path) -> None:
         ('["waving"]', '["Waving"]', r'phrases\[0\] is "Waving": .*lower-case.*wave.toml:3\)'),
         ("source", "sorce", r"sorce is no key of the file: did you mean source.*wave.toml:4\)"),
         ('"wave_2"', '"wave_1"', "pose wave_1 is also in wave.toml"),
-        ("[[pose]]", "[[pose]", "not a readable TOML file"),
+        ("[[pose]]", "[[pose]", r"not valid TOML: Expected .*wave.toml:7, column 7\)"),
     ],
 )
 def test_a_fault_is_reported_with_its_line(

@@ -165,7 +165,7 @@ def test_one_side_of_an_own_sensor_gives_the_other():
 def test_a_fault_says_what_was_found_what_is_allowed_and_where():
     text = changed("azimuths_deg", "fnumber = 0\nazimuths_deg")
     assert problem(text) == (
-        "Study camera.fnumber is 0: an f-number is greater than 0, as in fnumber = 1.4 "
+        "Study camera.fnumber is 0: an f-number is at least 0.1, as in fnumber = 1.4 "
         "(studies/x.toml:10)"
     )
 
@@ -187,7 +187,7 @@ def test_every_fault_is_listed_in_the_order_of_the_file():
     ("old", "new", "says"),
     [
         ("seed = 1", "seed = true", "seed is true: a seed is a whole number"),
-        ("seed = 1", "seed = 1.0", "seed is 1: a seed is a whole number"),
+        ("seed = 1", "seed = 1.0", "seed is 1.0: a seed is a whole number"),
         ("seed = 1", "seed = 9223372036854775808", "seed is 9223372036854775808: .* at most"),
         ("seed = 1", "seed = 0x" + "f" * 5000, "seed is a number of thousands of digits"),
         ("seed = 1", 'seed = "1"', 'seed is "1": a seed is a whole number'),
@@ -196,9 +196,9 @@ def test_every_fault_is_listed_in_the_order_of_the_file():
         ("[5.376]", "[]", r"distances_m is \[\]: it is a list of at least one"),
         ("[5.376]", "5.376", r"distances_m is 5.376: it is a list"),
         ("[5.376]", "[nan]", r"distances_m\[0\] is nan: a distance in metres is a number"),
-        ("[5.376]", "[inf]", r"distances_m\[0\] is inf: a distance in metres is at most 10000"),
-        ("[5.376]", "[1e300]", r"distances_m\[0\] is 1e\+300: .* at most 10000"),
-        ("[5.376]", "[-3]", r"distances_m\[0\] is -3: a distance in metres is at least 0.1"),
+        ("[5.376]", "[inf]", r"distances_m\[0\] is inf: a distance in metres is at most 2000"),
+        ("[5.376]", "[1e300]", r"distances_m\[0\] is 1e\+300: .* at most 2000"),
+        ("[5.376]", "[-3]", r"distances_m\[0\] is -3: a distance in metres is at least 1"),
         ("[0, 90]", "[0, 90, 0]", r"azimuths_deg\[2\] is 0 like item 0: leave one of them out"),
         ("[0, 90]", "[true]", r"azimuths_deg\[0\] is true"),
         ('["walking"]', '["wlaking"]', r'actions\[0\] is "wlaking": .* did you mean walking\?'),
@@ -447,7 +447,7 @@ def cameras(draw):
         resolution = draw(st.tuples(st.integers(16, 4096), st.integers(16, 4096)))
         size = (resolution[0] * pitch, resolution[1] * pitch)
         sensor = draw(st.sampled_from(["own", "a chip 4/3", 'with "quotes" \\ and ü']))
-    window = tuple(side - 2 * draw(st.integers(0, (side - 1) // 2)) for side in resolution)
+    window = tuple(side - 2 * draw(st.integers(0, side // 2 - 2)) for side in resolution)
     setup = CameraSetup(
         sensor=sensor,
         sensor_width_mm=size[0],
@@ -456,7 +456,7 @@ def cameras(draw):
         fnumber=draw(numbers(0.5, 22)),
         resolution=resolution,
         window=draw(st.none() | st.just(window)),
-        distances_m=draw(levels(0.1, 10_000)),
+        distances_m=draw(levels(1, 2000)),
         azimuths_deg=draw(levels(0, 359.9)),
         elevations_deg=draw(levels(0, 90)),
         look_at_height_m=draw(numbers(0.01, 100)),
@@ -465,7 +465,7 @@ def cameras(draw):
     )
     if draw(st.booleans()):
         focal_px = setup.optics().focal_px
-        densities = draw(levels(max(0.1, focal_px / 9_999), min(1e5, focal_px / 0.11)))
+        densities = draw(levels(max(0.1, focal_px / 1_999), min(1e5, focal_px / 1.1)))
         setup = with_distances(replace(setup, densities_px_per_m=densities))
     elif 100 < setup.optics().focal_px < 80_000:
         bands = draw(st.sampled_from([(), ("detect",), ("recognise", "observe")]))
@@ -768,8 +768,8 @@ def test_every_key_of_a_tricky_file_is_located():
     assert at("table", "sub", "") == "3"
     assert at("rows", 0, "deep", "m") == 3 * "'" + "it's" + 3 * "'"
     assert at("rows", 1, "n") == "2"
-    assert toml_text.line_of(TRICKY, layout, ("rows", 1, "n")) == TRICKY.count("\n")
-    assert toml_text.line_of(TRICKY, layout, ("rows", 1, "missing")) == TRICKY.count("\n") - 1
+    assert toml_text.line_of(layout, ("rows", 1, "n")) == TRICKY.count("\n")
+    assert toml_text.line_of(layout, ("rows", 1, "missing")) == TRICKY.count("\n") - 1
 
 
 def flatten(value, path=()):

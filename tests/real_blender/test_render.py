@@ -22,12 +22,10 @@ DONE, WRONG_USE, PARTLY_DONE = 0, 2, 3
 pytestmark = [pytest.mark.real_blender, pytest.mark.timeout(1200)]
 
 
-@pytest.fixture(scope="session")
-def reference(tmp_path_factory) -> Dataset:
+@pytest.fixture
+def reference(ci_dataset: Dataset) -> Dataset:
     """What the bpy wheel makes of the study."""
-    out = tmp_path_factory.mktemp("reference") / "ci"
-    subprocess.run([sys.executable, SCRIPT, "--study", STUDY, "--out", out], check=True)
-    return open_dataset(out)
+    return ci_dataset
 
 
 @pytest.fixture(scope="session")
@@ -38,8 +36,8 @@ def rendered(blender, tmp_path_factory) -> Dataset:
     process = blender.start(*arguments)
     try:
         until = time.monotonic() + 300
-        while not list(out.glob("views/*.jsonl")) and process.poll() is None:
-            assert time.monotonic() < until, "no view after 300 s"
+        while not list(out.glob("media/clean/*.png")) and process.poll() is None:
+            assert time.monotonic() < until, "no picture after 300 s"
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         printed, _ = process.communicate(timeout=300)

@@ -1,0 +1,54 @@
+"""Where the bodies lie that a study names."""
+
+from pathlib import Path
+
+import pytest
+from limen.addon.core import assets
+from limen.addon.core.assets import EMBEDDED_BODIES, AssetError, find_body
+from limen.addon.core.study import Subject
+
+
+@pytest.mark.parametrize("name", EMBEDDED_BODIES)
+def test_limens_own_bodies_need_no_assets_directory(name):
+    path = find_body(Subject("sam", name), None)
+    assert path.name == f"SMPLX_{name.upper()}.npz"
+    assert path.is_file()
+
+
+def test_a_body_that_was_not_built_yet_says_how_to_build_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(assets, "_BODIES", tmp_path)
+    with pytest.raises(AssetError, match=r"'male' of subject sam has not been built .*make bodies"):
+        find_body(Subject("sam", "male"), None)
+
+
+@pytest.mark.parametrize("place", ["", "smplx", "models/smplx"])
+def test_a_licensed_body_is_found_where_its_publisher_puts_it(tmp_path, place):
+    path = tmp_path / place / "SMPLX_FEMALE.npz"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    assert find_body(Subject("kim", "smplx-female"), tmp_path) == path
+
+
+def test_any_other_body_is_the_file_of_its_name(tmp_path):
+    (tmp_path / "mannequin.npz").touch()
+    assert find_body(Subject("kim", "mannequin"), tmp_path) == tmp_path / "mannequin.npz"
+
+
+def test_a_body_that_is_not_there_is_named_with_every_place_looked_at(tmp_path):
+    with pytest.raises(AssetError) as raised:
+        find_body(Subject("kim", "smplx-male"), tmp_path)
+    message = str(raised.value)
+    assert "'smplx-male' of subject kim was not found" in message
+    for place in ("", "smplx", "models/smplx"):
+        assert str(tmp_path / place / "SMPLX_MALE.npz") in message
+
+
+def test_without_an_assets_directory_the_error_asks_for_one():
+    with pytest.raises(AssetError, match=r"kim has the body 'smplx-male'.*--assets DIR"):
+        find_body(Subject("kim", "smplx-male"), None)
+
+
+def test_a_directory_of_the_right_name_is_no_body(tmp_path):
+    Path(tmp_path / "mannequin.npz").mkdir()
+    with pytest.raises(AssetError, match="was not found"):
+        find_body(Subject("kim", "mannequin"), tmp_path)
