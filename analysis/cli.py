@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from .check import Check
     from .evaluate import RunSummary
+    from .report.results import Cell
 
 __all__ = ["app", "main"]
 
@@ -82,14 +83,24 @@ def _console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, soft_wrap=True)
 
 
+def _visible(text: str) -> str:
+    """Escape what would steer the terminal or turn the line around: names come from anywhere."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    )
+
+
+def _print(text: str, stderr: bool = False) -> None:
+    _console(stderr).print(_visible(text), markup=False)
+
+
 def _say(text: str) -> None:
-    _console(stderr=True).print(text, markup=False)
+    _print(text, stderr=True)
 
 
 def _fail(message: str, status: int) -> NoReturn:
-    console = _console(stderr=True)
-    console.print("[bold red]Error:[/] ", end="")
-    console.print(message, markup=False)
+    _console(stderr=True).print("[bold red]Error:[/] ", end="")
+    _say(message)
     raise typer.Exit(status)
 
 
@@ -129,6 +140,14 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
+def _processors() -> int:
+    import os
+
+    # What this process may use, where the system says so: fewer than there are, in a container.
+    usable = getattr(os, "sched_getaffinity", None)
+    return len(usable(0)) if usable else os.cpu_count() or 1
+
+
 def _size(count: float) -> str:
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
@@ -141,7 +160,7 @@ def _list(lines: Iterable[str], kind: str) -> None:
     """Print the first lines and how many there are."""
     lines = list(lines)
     for line in lines[:SHOWN_PROBLEMS]:
-        _console().print(f"  {line}", markup=False)
+        _print(f"  {line}")
     if len(lines) > SHOWN_PROBLEMS:
         _console().print(f"  ... the first {SHOWN_PROBLEMS} of {_plural(len(lines), kind)}")
 
@@ -155,7 +174,7 @@ def _dataset_root(path: Path) -> Path:
     try:
         frozen_study(path)
     except DatasetError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise typer.BadParameter(_visible(str(error))) from None
     return path
 
 
@@ -213,18 +232,22 @@ def run(
     from . import run as runs
 
     study_file = runs.find_study(study)
-    load_study(study_file)
+    runs.check_output(out, load_study(study_file))
     command = runs.render_command(study_file, out, limit, assets, blender)
     _say("Estimating ...")
     cost = runs.estimate(command)
-    _say(
-        f"{_plural(cost.views, 'view')}, {_plural(cost.images, 'image')}, "
-        f"{_plural(cost.plates, 'background')}: about {_duration(cost.seconds)} and "
-        f"{_size(cost.bytes)} in {out}, less what is there already"
-    )
-    runs.check_space(out, cost)
-    _confirm(yes)
-    status = runs.render(command)
+    if cost.done:
+        _say(f"{_plural(cost.done, 'view')} {'is' if cost.done == 1 else 'are'} done already.")
+    status = runs.DONE
+    if cost.views:
+        _say(
+            f"{_plural(cost.views, 'view')}, {_plural(cost.images, 'image')}, "
+            f"{_plural(cost.plates, 'background')}: about {_duration(cost.seconds)} and "
+            f"{_size(cost.bytes)} in {out}"
+        )
+        runs.check_space(out, cost)
+        _confirm(yes)
+        status = runs.render(command)
     if status not in (runs.DONE, runs.PARTLY):
         raise typer.Exit(status)
     if status == runs.PARTLY:
@@ -275,7 +298,11 @@ def evaluate(
     ],
     task: Annotated[str, typer.Option(metavar="TASK", help="What is asked.")] = "presence",
     variant: Annotated[
-        str, typer.Option(metavar="VARIANT", help="Which image of a media item is shown.")
+        str,
+        typer.Option(
+            metavar="VARIANT",
+            help="Which image of a media item is shown: clean, or a developed camera or nv.",
+        ),
     ] = "clean",
     limit: _LimitOption = None,
 ) -> None:
@@ -285,7 +312,100 @@ def evaluate(
 
     Example: [bold]limen evaluate demo --model hog --model always-yes[/bold]
     """
-    if not _evaluate(dataset, model, task, variant, limit):
+    from ..addon.core.dataset import open_dataset
+    from .evaluate import read_runs
+    from .report.results import overall_scores
+    from .tasks import find_task
+
+    sound = _evaluate(dataset, model, task, variant, limit)
+    opened = open_dataset(dataset)
+    _print_scores(overall_scores(opened, find_task(task), read_runs(opened, task)))
+    if not sound:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def develop(
+    dataset: _DatasetArg,
+    isp: Annotated[
+        str, typer.Option(metavar="NAME", help="A preset of night vision.")
+    ] = "neutral-v1",
+    denoiser: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="bm3d (licensed for non-commercial use), nlm or none, instead of the preset's.",
+        ),
+    ] = None,
+    sensor: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="A sensor model. Default: colour, with the study's pixels."
+        ),
+    ] = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(metavar="VARIANT", help="camera or nv. Repeatable; both by default."),
+    ] = None,
+    bands: Annotated[
+        str, typer.Option(metavar="BANDS", help="Of day, evening and night, or all.")
+    ] = "evening,night",
+    limit: _LimitOption = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Processes. Default: one per processor, at most 8."),
+    ] = None,
+    redo: Annotated[
+        bool, typer.Option("--redo", help="Make images anew, also those of other settings.")
+    ] = False,
+    preview: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Only write a page that shows every stage of one image."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The page. Default: develop/ID.html in the dataset."),
+    ] = None,
+) -> None:
+    """Develop images: what the camera's sensor records, and night vision of it.
+
+    Goes on where it was stopped; images that are there are not made again.
+
+    Example: [bold]limen develop demo[/bold], [bold]limen develop demo --preview ID[/bold]
+    """
+    if preview is not None:
+        from .develop.preview import build_preview
+
+        page = out or dataset / "develop" / f"{preview}.html"
+        build_preview(dataset, preview, page, isp_name=isp, denoiser=denoiser, sensor=sensor)
+        _print(f"preview: {page}")
+        return
+    from ..addon.core.lighting import BANDS
+    from .develop.run import develop_dataset
+    from .develop.table import VARIANTS
+
+    with _progress() as progress:
+        summary = develop_dataset(
+            dataset,
+            isp=isp,
+            denoiser=denoiser,
+            sensor=sensor,
+            variants=tuple(variant or VARIANTS),
+            bands=BANDS if bands == "all" else tuple(bands.split(",")),
+            limit=limit,
+            workers=workers or min(8, _processors()),
+            redo=redo,
+            progress=partial(progress, "developing"),
+        )
+    if summary.made or summary.failed:
+        there = f", {summary.there:,} were there" if summary.there else ""
+        text = f"{_plural(summary.made, 'image')} made{there}"
+    else:
+        text = f"nothing to do, all {_plural(summary.there, 'image')} are there"
+    _print(f"{text} -> {dataset / 'media'}")
+    if summary.failed:
+        _console().print(f"[bold]{_plural(len(summary.failed), 'view')} failed[/]")
+        _list(summary.failed, "view")
         raise typer.Exit(FAILED)
 
 
@@ -322,7 +442,7 @@ def grid(
     loaded = load_study(find_study(study))
     actions = {name: pose.action for name, pose in load_poses().items()}
     export_grid(loaded, poses_by_action(loaded, actions), out)
-    _console().print(str(out), markup=False)
+    _print(str(out))
 
 
 @app.command()
@@ -357,7 +477,7 @@ def sample(
     from .synthetic import make_synthetic
 
     make_synthetic(out, seed=seed)
-    _console().print(f"{out}: try `limen check {out}`", markup=False)
+    _print(f"{out}: try `limen check {out}`")
 
 
 @app.command()
@@ -377,7 +497,7 @@ def bodies(
 
     target = out or Path(__file__).parents[1] / "addon" / "data" / "bodies"
     for path in build_bodies(wheel, target, progress=_say):
-        _console().print(str(path), markup=False)
+        _print(str(path))
 
 
 # --- steps that `run` shares ---------------------------------------------------------------------
@@ -413,7 +533,7 @@ def _print_checks(checks: list[Check]) -> None:
     for check in checks:
         bad = len(check.problems)
         count = f"[bold red]{bad}[/]" if bad else "[green]0[/]"
-        table.add_row(check.name, f"{check.checked:,}", count, escape(check.note))
+        table.add_row(check.name, f"{check.checked:,}", count, escape(_visible(check.note)))
     console = _console()
     console.print(table)
     for check in checks:
@@ -447,15 +567,38 @@ def _print_summary(label: str, summary: RunSummary) -> None:
     else:
         text = f"asked {summary.asked:,} of {_plural(total, 'question')}"
     counts = ", ".join(f"{summary.outcomes.get(outcome, 0)} {outcome}" for outcome in OUTCOMES)
-    _console().print(f"{label}: {text} ({counts}) -> {summary.directory}", markup=False)
+    _print(f"{label}: {text} ({counts}) -> {summary.directory}")
 
 
 def _report(dataset: Path, out: Path | None) -> None:
-    from .report import build_report
+    from .report import build_report, scores_file
 
-    path = out or dataset / "report.html"
-    build_report(dataset, path)
-    _console().print(f"report: {path}", markup=False)
+    path = (out or dataset / "report.html").resolve()
+    results = build_report(dataset, path)
+    _print_scores(results.overall)
+    for name, file in (("scores", scores_file(path)), ("report", path)):
+        _print(f"{name}: {file}")
+
+
+def _print_scores(cell: Cell) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from .metrics import NO_ANSWER
+    from .report.text import percent
+
+    shown = ("accuracy", "balanced_accuracy", "sensitivity", "specificity")
+    titles = [metric.replace("_", "\n") for metric in shown]
+    table = Table("model", "n", *titles, "unparsed\n+ errors", box=None, pad_edge=False)
+    table.title, table.title_justify = "all images, in percent", "left"
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for line in cell.lines:
+        counts, estimates = line.scores.counts, line.scores.estimates
+        cells = [percent(estimates[metric].value) for metric in shown]
+        missing = f"{counts[:, NO_ANSWER].sum():,}"
+        table.add_row(escape(_visible(line.label)), f"{counts.sum():,}", *cells, missing)
+    _console().print(table)
 
 
 if __name__ == "__main__":

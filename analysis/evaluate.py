@@ -21,7 +21,17 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..addon.core.dataset import Dataset, append_table, join, read_table, write_file
+from ..addon.core.dataset import (
+    Dataset,
+    append_table,
+    exclusive,
+    file_record,
+    join,
+    read_table,
+    write_file,
+)
+from .contract import rows_blamed
+from .develop.table import VARIANTS, with_variants
 from .models import AnswerError, Model
 from .tasks import Task, find_task
 
@@ -82,20 +92,35 @@ def evaluate(
         dataset: What it is asked about; answers go to ``runs/`` in it.
         model: See :func:`..models.make_model`.
         task_name: One of ``TASKS``.
-        variant: Which image of an item, as ``clean``.
+        variant: Which image of an item: ``clean``, or one that ``limen develop`` made.
         limit: Only the first so many views, in the order of ``view_id`` (which is random), each
             under all its lightings.
         progress: Told (items answered, items in all) at the start and after each.
 
     Raises:
+        DatasetError: A row breaks the contract, or another process writes this run.
         EvaluateError: There is nothing to ask about, images were not written, or the earlier
             answers are of other settings or other images.
         TaskError: There is no such task.
     """
     task = find_task(task_name)
-    items = _items(dataset, variant, limit)
+    with rows_blamed(dataset):
+        items = _items(dataset, variant, limit)
     label = model.label if variant == "clean" else f"{model.label}_{variant}"
     directory = dataset.root / "runs" / label
+    with exclusive(directory / "lock"):  # two at once would ask everything twice
+        return _go_on(dataset.root, directory, model, task, variant, items, progress)
+
+
+def _go_on(
+    root: Path,
+    directory: Path,
+    model: Model,
+    task: Task,
+    variant: str,
+    items: Mapping[str, Row],
+    progress: Callable[[int, int], None] | None,
+) -> RunSummary:
     about = _open_run(directory, model, task, variant)
     table = directory / "predictions.jsonl"
     answered = _answers(table)
@@ -116,7 +141,7 @@ def evaluate(
     try:
         for number, row in enumerate(todo, 1):
             begun = time.perf_counter()
-            pending.append(_ask(dataset.root, model, task, variant, row))
+            pending.append(_ask(root, model, task, variant, row))
             seconds.append(time.perf_counter() - begun)
             outcomes[pending[-1]["outcome"]] += 1
             if len(pending) >= _FLUSH_ROWS or time.monotonic() - flushed > _FLUSH_S:
@@ -146,13 +171,14 @@ def read_runs(dataset: Dataset, task_name: str = "presence") -> list[Run]:
         DatasetError: A table is damaged or belongs to another dataset.
     """
     runs = []
+    known = with_variants(dataset)
     for path in sorted((dataset.root / "runs").glob("*/run.json")):
         about = _read_about(path)
         table = path.parent / "predictions.jsonl"
         if about["task"] != task_name or not table.is_file():
             continue
         answers = _answers(table)
-        _check_same_images(answers, dataset.index, about["variant"], path.parent)
+        _check_same_images(answers, known, about["variant"], path.parent)
         rows = tuple(join(dataset, answers.values()))
         runs.append(Run(path.parent.name, about, rows))
     return runs
@@ -171,8 +197,11 @@ def _ask(root: Path, model: Model, task: Task, variant: str, row: Row) -> Row:
         "score": None,
         "media_sha256": image["sha256"],
     }
+    path = root / image["path"]
     try:
-        answer = model.answer(root / image["path"], task.question)
+        if not path.is_file() or file_record(path)["sha256"] != image["sha256"]:
+            raise AnswerError("the image is missing, or not the one that the dataset records")
+        answer = model.answer(path, task.question)
     except AnswerError as error:
         return {**result, "error": str(error)}
     prediction = task.parse(answer.text)
@@ -190,17 +219,25 @@ def _ask(root: Path, model: Model, task: Task, variant: str, row: Row) -> Row:
 
 
 def _items(dataset: Dataset, variant: str, limit: int | None) -> dict[str, Row]:
-    """Index rows by id, of the first ``limit`` views."""
+    """Index rows by id, of the first ``limit`` views.
+
+    ``limen develop`` may have made a variant for some bands only: those are asked about.
+    """
     views = set(list(dataset.views)[:limit])
-    items = {row_id: row for row_id, row in dataset.index.items() if row["view_id"] in views}
+    rows = with_variants(dataset)
+    items = {row_id: row for row_id, row in rows.items() if row["view_id"] in views}
     if not items:
         raise EvaluateError(f"{dataset.root} holds no media items yet: render it first")
+    bands = {row["band"] for row in rows.values() if variant in row["media"]}
+    if variant in VARIANTS and bands:
+        items = {row_id: row for row_id, row in items.items() if row["band"] in bands}
     missing = [row_id for row_id, row in items.items() if not row["media"].get(variant)]
     if missing:
         known = sorted({name for row in items.values() for name in row["media"]} - {"kind"})
         raise EvaluateError(
             f"{len(missing)} of {len(items)} items of {dataset.root} have no '{variant}' image, "
             f"the first is {missing[0]}. Variants that rows name: {', '.join(known)}"
+            + (". limen develop makes the others" if variant in VARIANTS else "")
         )
     return items
 
@@ -218,7 +255,27 @@ def _check_same_images(
 
 
 def _answers(table: Path) -> dict[str, Row]:
-    return {row["id"]: row for row in read_table(table)} if table.is_file() else {}
+    if not table.exists():
+        return {}
+    answers = {}
+    for number, row in enumerate(read_table(table), 1):
+        if not _is_answer(row):
+            raise EvaluateError(
+                f"{table}:{number} is no answer as this program writes it. "
+                "Move its directory away to ask anew"
+            )
+        answers[row["id"]] = row
+    return answers
+
+
+def _is_answer(row: Row) -> bool:
+    prediction = row.get("prediction")
+    return (
+        isinstance(row.get("id"), str)
+        and isinstance(row.get("media_sha256"), str)
+        and row.get("outcome") in OUTCOMES
+        and (type(prediction) is int and prediction in (0, 1)) == (row["outcome"] == "ok")
+    )
 
 
 def _dataset_sha256(items: Mapping[str, Row], variant: str) -> str:
@@ -232,7 +289,7 @@ def _dataset_sha256(items: Mapping[str, Row], variant: str) -> str:
 
 
 def _open_run(directory: Path, model: Model, task: Task, variant: str) -> Row:
-    """Read or make the run's ``run.json``; everything in it but the sessions must agree."""
+    """Read or make the run's ``run.json``; all in it but the note and the sessions must agree."""
     wanted: Row = {
         "run": directory.name,
         "model": {"name": model.name, "settings": dict(model.settings)},
@@ -242,7 +299,7 @@ def _open_run(directory: Path, model: Model, task: Task, variant: str) -> Row:
     }
     path = directory / "run.json"
     if not path.is_file():
-        about = {**wanted, "sessions": []}
+        about = {**wanted, "note": model.note, "sessions": []}
         _write_about(directory, about)
         return about
     about = _read_about(path)
@@ -253,14 +310,22 @@ def _open_run(directory: Path, model: Model, task: Task, variant: str) -> Row:
             f"{directory} was made with another {key}: {about.get(key)}, now {wanted[key]}. "
             "Move that directory away to ask anew"
         )
+    if about.get("note", "") != model.note:
+        about["note"] = model.note
+        _write_about(directory, about)
     return about
 
 
 def _read_about(path: Path) -> Row:
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
-        about["task"], about["variant"], about["model"]["name"], about["sessions"]
-    except (ValueError, KeyError, TypeError) as error:
+        names = about["run"], about["task"], about["variant"], about["model"]["name"]
+        tables = about["model"]["settings"], *(row["versions"] for row in about["sessions"])
+        if not all(isinstance(x, str) for x in names):
+            raise TypeError("a name is no text")
+        if not all(isinstance(x, dict) for x in tables):
+            raise TypeError("settings or versions are no table")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise EvaluateError(
             f"{path} is damaged ({error}). Move its directory away to ask anew"
         ) from error

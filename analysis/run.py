@@ -20,10 +20,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from ..addon.core.dataset import DatasetError, init_dataset
+from ..addon.core.study import Study, dump_study
+
 __all__ = [
     "Estimate",
+    "OutputError",
     "RunError",
     "StudyNotFoundError",
+    "check_output",
     "check_space",
     "estimate",
     "find_study",
@@ -41,22 +46,28 @@ class RunError(Exception):
     """Rendering cannot be started, or said something that cannot be understood."""
 
 
+class OutputError(ValueError):
+    """A dataset of the study cannot lie there; the message says what does."""
+
+
 class StudyNotFoundError(ValueError):
     """There is no such study, neither a file nor one that Limen brings."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a study costs when nothing of it is rendered yet.
+    """What is left to render of a study costs.
 
     Attributes:
-        views: Views.
+        done: Views that are there already.
+        views: Views that are left.
         images: Media items that they give.
         plates: Backgrounds.
         seconds: Rendering time on this machine.
         bytes: Disk space.
     """
 
+    done: int
     views: int
     images: int
     plates: int
@@ -135,6 +146,22 @@ def estimate(command: Sequence[str]) -> Estimate:
             continue
     said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-12:]
     raise RunError("\n".join(said) or f"the renderer ended with status {done.returncode}")
+
+
+def check_output(out: Path, study: Study) -> None:
+    """Check that a study's dataset can be begun in a directory, or gone on with.
+
+    Raises:
+        OutputError: It holds a dataset of another study or other files, or is no directory.
+    """
+    if out.exists() and not out.is_dir():
+        raise OutputError(f"{out} is a file: choose an empty or a new directory")
+    if not out.exists() or not any(out.iterdir()):
+        return  # left alone: whoever is asked now may still say no
+    try:
+        init_dataset(out, dump_study(study))
+    except DatasetError as error:
+        raise OutputError(str(error)) from None
 
 
 def check_space(out: Path, cost: Estimate) -> None:

@@ -52,6 +52,7 @@ class Model:
         packages: Names of the packages whose versions its answers depend on.
         label: The name with the settings that are not the default, as ``hog_upscale=2``; a file
             name on every system.
+        note: What a reader of its scores must know, a sentence or two.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Model:
     answer: Callable[[Path, str], Answer]
     packages: tuple[str, ...] = ()
     label: str = ""
+    note: str = ""
 
 
 MODELS = {

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..images import read_image
 from . import Answer, AnswerError, Model, ModelError
 
 __all__ = ["make_hog"]
@@ -19,6 +20,8 @@ __all__ = ["make_hog"]
 WINDOW_PX = (64, 128)
 STRIDE_PX = (8, 8)
 PADDING_PX = (16, 16)
+PERSON_PX = 96
+"""Height of a person in the window: the training images leave 16 px above and below."""
 
 
 def make_hog(
@@ -60,6 +63,17 @@ def make_hog(
         settings,
         partial(_answer, detector, threshold, upscale, scale_step, group),
         packages=("opencv-python-headless", "numpy"),
+        note=_note(upscale),
+    )
+
+
+def _note(upscale: float) -> str:
+    share = PERSON_PX / WINDOW_PX[1]
+    return (
+        f"Searches the image in windows of {WINDOW_PX[0]} x {WINDOW_PX[1]} px and larger, of which "
+        f"a person fills {share:.0%} of the height: it finds persons from about "
+        f"{PERSON_PX / upscale:.0f} px up to {share:.0%} of the image's height. Smaller ones it "
+        "misses in any light, and larger ones, that fill the image, often: closer is then worse."
     )
 
 
@@ -87,7 +101,7 @@ def _answer(
 ) -> Answer:
     import cv2
 
-    image = cv2.imread(str(path), cv2.IMREAD_COLOR)
+    image: Any = read_image(path)
     if image is None:
         raise AnswerError("the image is missing or damaged")
     height, width = image.shape[:2]

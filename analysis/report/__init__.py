@@ -1,5 +1,5 @@
 """The report: one HTML page that needs no network and no other file."""
 
-from .build import ReportError, build_report
+from .build import ReportError, build_report, scores_file
 
-__all__ = ["ReportError", "build_report"]
+__all__ = ["ReportError", "build_report", "scores_file"]

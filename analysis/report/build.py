@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ... import __version__
+from ...addon.core import toml_check
 from ...addon.core.dataset import Dataset, frozen_study, open_dataset, write_file
+from ..contract import rows_blamed
 from ..evaluate import Run, read_runs
-from ..tasks import find_task
+from ..tasks import Task, find_task
 from . import figures, text
 from .contact_sheet import CROP_M, contact_sheet, lighting_columns
-from .results import collect
+from .results import Results, collect, scores_csv
 
-__all__ = ["ReportError", "build_report"]
+__all__ = ["ReportError", "build_report", "scores_file"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -29,36 +30,68 @@ TABLE_TITLES = {
     "unanswered_rate": "No answer",
 }
 
+_CAMERA = {
+    "Sensor": {
+        "sensor": "{}",
+        "sensor_width_mm": "{:.5g} mm wide",
+        "sensor_height_mm": "{:.5g} high",
+    },
+    "Lens": {"lens_mm": "{} mm", "fnumber": "f/{}"},
+    "Sensitivity": {"iso": "ISO {}"},
+}
+"""Title -> key of the study's camera -> how it is written."""
+
 
 class ReportError(Exception):
     """There is nothing to report on; the message says what is missing."""
 
 
-def build_report(root: Path, out: Path, task_name: str = "presence") -> None:
+def build_report(root: Path, out: Path, task_name: str = "presence") -> Results:
     """Write the report of a dataset: what it holds, and the scores of its runs.
 
-    The same dataset and runs give the same page.
+    The same dataset and runs give the same page, and the same scores as CSV beside it.
 
     Args:
         root: The dataset.
-        out: The HTML file, replaced whole.
+        out: The HTML file, replaced whole; the scores go where :func:`scores_file` says.
         task_name: Whose runs are shown.
+
+    Returns:
+        The scores.
 
     Raises:
         ReportError: The dataset has no views yet.
-        DatasetError: ``root`` is no dataset, or a table of it is damaged.
+        DatasetError: ``root`` is no dataset, a row breaks the contract, or a table is damaged.
+        UnreadableError: The frozen study is no TOML.
         EvaluateError: A run does not belong to the images.
     """
-    import jinja2
-
     dataset = open_dataset(root)
     if not dataset.views:
         raise ReportError(f"{root} holds no views yet: render it first")
     task = find_task(task_name)
-    runs = read_runs(dataset, task_name)
-    results = collect(dataset, task, runs)
+    with rows_blamed(dataset):
+        runs = read_runs(dataset, task_name)
+        results = collect(dataset, task, runs)
+        page = _page(dataset, task, runs, results)
+    write_file(out, page.encode())
+    write_file(scores_file(out), scores_csv(results).encode())
+    return results
+
+
+def scores_file(report: Path) -> Path:
+    """``scores.csv`` beside ``report.html``; beside a ``NAME.html``, ``NAME.scores.csv``."""
+    name = "scores.csv" if report.stem == "report" else f"{report.stem}.scores.csv"
+    return report.with_name(name)
+
+
+def _page(dataset: Dataset, task: Task, runs: Sequence[Run], results: Results) -> str:
+    import jinja2
+
+    root = dataset.root
+    study = _study(root)
     densities = _densities(dataset)
     columns = lighting_columns(dataset.index.values())
+    sheet = contact_sheet(dataset, columns)
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
@@ -69,33 +102,41 @@ def build_report(root: Path, out: Path, task_name: str = "presence") -> None:
     )
     for name in ("percent", "interval", "illuminance", "density", "distance"):
         environment.filters[name] = getattr(text, name)
-    page = environment.get_template("report.html.j2").render(
+    return environment.get_template("report.html.j2").render(
         version=__version__,
-        name=_study(root).get("name", root.name),
+        name=study.get("name", root.name),
         lead=_lead(dataset, densities),
         counts=_counts(dataset),
         factors=_factors(dataset, densities),
-        settings=_settings(dataset),
+        settings=_settings(dataset, study),
+        lights=_lights(dataset),
         columns=columns,
         hidden_columns=sum(not column.shown for column in columns),
         crop_m=CROP_M,
-        sheet=contact_sheet(dataset, columns),
+        sheet=sheet,
+        widest=max((picture.width for row in sheet for picture in row.pictures), default=0),
         task=task,
         results=results,
         runs=[_run_facts(run, len(dataset.index)) for run in runs],
         metric_titles=TABLE_TITLES,
         truths=_truths(dataset),
         partial=_partial(runs),
+        notes=[(run.label, run.about["note"]) for run in runs if run.about.get("note")],
         metric_chart=figures.metric_chart(results, densities) if results.labels else "",
-        heatmaps=figures.heatmaps(results, densities) if results.labels else "",
+        metric_buttons=figures.metric_buttons(results),
+        lighting_heatmaps=figures.lighting_heatmaps(results, densities) if results.labels else "",
+        band_heatmaps=figures.band_heatmaps(results, densities) if results.labels else "",
         plotly=figures.plotly_script() if results.labels else "",
         css=(_TEMPLATES / "report.css").read_text(encoding="utf-8"),
     )
-    write_file(out, page.encode())
 
 
 def _study(root: Path) -> Mapping[str, Any]:
-    return tomllib.loads(frozen_study(root).read_text(encoding="utf-8"))
+    path = frozen_study(root)
+    study = toml_check.parse(toml_check.read_text(path, "Study"), path.as_posix(), "Study")
+    if not isinstance(study.get("camera"), dict):
+        raise ReportError(f"{path} has no table [camera]: limen check {root} says what is wrong")
+    return study
 
 
 def _lead(dataset: Dataset, densities: Mapping[float, float]) -> str:
@@ -103,7 +144,7 @@ def _lead(dataset: Dataset, densities: Mapping[float, float]) -> str:
     lux = [row["illuminance_nominal_lx"] for row in dataset.index.values()]
     views = [view["factors"] for view in dataset.views.values()]
     ranges = [
-        f"{min(densities.values()):.3g} to {text.density(max(densities.values()))}",
+        f"{text.number(min(densities.values()))} to {text.density(max(densities.values()))}",
         f"{text.illuminance(min(lux))} to {text.illuminance(max(lux))}" if lux else "",
     ]
     for key, what in (("azimuth_deg", "azimuth"), ("elevation_deg", "elevation")):
@@ -166,20 +207,27 @@ def _factors(dataset: Dataset, densities: Mapping[float, float]) -> list[tuple[s
     return table
 
 
-def _settings(dataset: Dataset) -> list[tuple[str, str]]:
+def _settings(dataset: Dataset, study: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What the images were rendered with, from the rows and the frozen study."""
     views = list(dataset.views.values())
-    camera = _study(dataset.root).get("camera", {})
+    camera = study["camera"]
     sizes = sorted({(view["camera"]["width"], view["camera"]["height"]) for view in views})
     ratios = [v["density_measured_px_per_m"] / v["density_nominal_px_per_m"] - 1 for v in views]
     table = [("Image", ", ".join(f"{w} x {h} px" for w, h in sizes))]
-    optics = {"sensor": "{}", "lens_mm": "{} mm", "fnumber": "f/{}"}
-    told = [form.format(camera[key]) for key, form in optics.items() if key in camera]
-    if told:
-        table.append(("Camera", ", ".join(told)))
+    for title, parts in _CAMERA.items():
+        told = [form.format(camera[key]) for key, form in parts.items() if key in camera]
+        if told:
+            table.append((title, ", ".join(told)))
+    for title, key in (("Full resolution", "resolution"), ("Window", "window")):
+        if key in camera:
+            table.append((title, " x ".join(map(str, camera[key])) + " px"))
+    if "shutter_limit_s" in camera:
+        table.append(("Shutter limit", text.exposure(camera["shutter_limit_s"])))
     table.append(
         ("Measured density", f"within {max(map(abs, ratios)):.2%} of the nominal pixel density")
     )
+    if "seed" in study:
+        table.append(("Seed", str(study["seed"])))
     titles = {
         "method": "Method",
         "samples": "Samples",
@@ -190,6 +238,20 @@ def _settings(dataset: Dataset) -> list[tuple[str, str]]:
     for key, title in titles.items():
         values = sorted({str(view["render"][key]) for view in views})
         table.append((title, ", ".join(values)))
+    return table
+
+
+def _lights(dataset: Dataset) -> list[tuple[str, str]]:
+    """(light condition, its illuminance nominal and measured), bright to dark."""
+    found: dict[tuple[float, str], list[float]] = {}
+    for row in dataset.index.values():
+        key = -row["illuminance_nominal_lx"], row["lighting"]
+        found.setdefault(key, []).append(row["illuminance_measured_lx"])
+    table = []
+    for (nominal, name), measured in sorted(found.items()):
+        ends = dict.fromkeys(text.illuminance(lux) for lux in (min(measured), max(measured)))
+        words = f"{text.illuminance(-nominal)}, measured {' to '.join(ends)}"
+        table.append((name.replace("_", " "), words))
     return table
 
 

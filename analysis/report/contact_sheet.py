@@ -11,12 +11,17 @@ from typing import Any
 
 from ...addon.core.dataset import Dataset
 from ...addon.core.lighting import BANDS
+from ..images import read_image
 from . import text
 
 __all__ = ["CROP_M", "Column", "Picture", "SheetRow", "contact_sheet", "lighting_columns"]
 
 CROP_M = (1.4, 2.3)
 """Width and height of what a picture shows, in metres at the look-at point."""
+
+_PLACE = ("scenery", "azimuth_deg", "elevation_deg", "distance_m")
+_PERSON = ("subject", "texture", "pose", "scenery", "azimuth_deg", "elevation_deg")
+_REFERENCES = 40  # as many are tried: each is compared with every view
 
 Row = dict[str, Any]
 
@@ -86,16 +91,20 @@ def lighting_columns(items: Iterable[Row]) -> tuple[Column, ...]:
 
 
 def contact_sheet(dataset: Dataset, columns: Iterable[Column]) -> tuple[SheetRow, ...]:
-    """A row per distance, near to far, and one without a person where the dataset has such."""
+    """A row per distance, near to far, and one without a person where the dataset has such.
+
+    The rows differ in as few factors as the dataset allows, so that they show what distance does;
+    the one without a person is the background of another row where there is such a view.
+    """
     columns = tuple(columns)
     present = [view for view in dataset.views.values() if view["target_present"]]
     absent = [view for view in dataset.views.values() if not view["target_present"]]
+    shown = _persons(present)
     rows = [
-        _row(dataset, view, columns, text.distance(view["factors"]["distance_m"]))
-        for view in _persons(present)
+        _row(dataset, view, columns, text.distance(view["factors"]["distance_m"])) for view in shown
     ]
     if absent:
-        rows.append(_row(dataset, min(absent, key=_from_the_front), columns, "Nobody"))
+        rows.append(_row(dataset, _background(absent, shown), columns, "Nobody"))
     return tuple(rows)
 
 
@@ -109,39 +118,62 @@ def _from_the_front(view: Row) -> tuple[Any, ...]:
     )
 
 
+def _alike(view: Row, other: Row, factors: Iterable[str]) -> int:
+    """How many of some factors two views share."""
+    return sum(view["factors"][key] == other["factors"][key] for key in factors)
+
+
 def _persons(views: list[Row]) -> list[Row]:
-    """One view per distance, of one person in one pose from one side if there are such."""
-
-    def scene(view: Row) -> str:
-        return repr({k: v for k, v in sorted(view["factors"].items()) if k != "distance_m"})
-
-    distances: dict[str, set[float]] = {}
-    for view in views:
-        distances.setdefault(scene(view), set()).add(view["factors"]["distance_m"])
-
-    def preference(view: Row) -> tuple[Any, ...]:
-        hidden = (view["unoccluded_fraction"] or 0) < 0.5
-        return (hidden, -len(distances[scene(view)]), _from_the_front(view))
-
-    if not views:
+    """One view per distance, as alike to each other as there are, the person in sight."""
+    places: dict[float, list[Row]] = {}
+    for view in sorted(views, key=lambda view: (_hidden(view), _from_the_front(view))):
+        places.setdefault(view["factors"]["distance_m"], []).append(view)
+    distances = sorted(places)
+    if not distances:
         return []
-    best = scene(min(views, key=preference))
-    chosen: dict[float, Row] = {}
-    for view in sorted(views, key=lambda view: (scene(view) != best, preference(view))):
-        chosen.setdefault(view["factors"]["distance_m"], view)
-    return [view for _, view in sorted(chosen.items())]
+
+    def nearest(reference: Row) -> list[Row]:
+        return [
+            min(places[d], key=lambda view: (_hidden(view), -_alike(view, reference, _PERSON)))
+            for d in distances
+        ]
+
+    def unlike(reference: Row) -> tuple[int, int]:
+        chosen = nearest(reference)
+        return sum(map(_hidden, chosen)), -sum(_alike(v, reference, _PERSON) for v in chosen)
+
+    # A distance that has fewest views leaves the least choice to the others.
+    rarest = min(places.values(), key=len)
+    return nearest(min(rarest[:_REFERENCES], key=unlike))
+
+
+def _hidden(view: Row) -> bool:
+    return (view["unoccluded_fraction"] or 0) < 0.5
+
+
+def _background(views: list[Row], shown: list[Row]) -> Row:
+    """The view without a person that is most alike to one of those shown, the nearer first."""
+    pairs = (
+        (-_alike(view, other, _PLACE), number, _from_the_front(view), view)
+        for view in views
+        for number, other in enumerate(shown)
+    )
+    *_, best = min(pairs, key=lambda pair: pair[:3], default=(min(views, key=_from_the_front),))
+    return best
 
 
 def _row(dataset: Dataset, view: Row, columns: tuple[Column, ...], title: str) -> SheetRow:
     density = view["density_nominal_px_per_m"]
     factors = view["factors"]
-    what = factors["action"] or f"at {text.distance(factors['distance_m'])}"
+    what = (factors["pose"] or f"at {text.distance(factors['distance_m'])}").replace("_", " ")
+    who = f"{factors['subject']}, {factors['texture']}" if factors["subject"] else ""
     classes = view["pixel_density_class"]
     lines = (
         text.density(density),
         f"2014: {classes['dori_2014'] or 'below detect'}",
         f"2025: {classes['classes_2025'] or 'below overview'}",
-        f"{what.replace('_', ' ')}, {factors['scenery']}",
+        f"{what}, {factors['scenery']}",
+        *filter(None, [who]),
         f"azimuth {text.degrees(factors['azimuth_deg'])}",
         f"elevation {text.degrees(factors['elevation_deg'])}",
     )
@@ -156,8 +188,8 @@ def _row(dataset: Dataset, view: Row, columns: tuple[Column, ...], title: str) -
 def _crop_box(view: Row) -> tuple[int, int, int, int]:
     """Left, top, width, height: ``CROP_M`` around the person, inside the image."""
     camera, density = view["camera"], view["density_nominal_px_per_m"]
-    width = min(camera["width"], round(CROP_M[0] * density))
-    height = min(camera["height"], round(CROP_M[1] * density))
+    width = min(camera["width"], max(1, round(CROP_M[0] * density)))
+    height = min(camera["height"], max(1, round(CROP_M[1] * density)))
     if view["box_full"]:
         x, y, w, h = view["box_full"]
         centre = (x + w / 2, y + h / 2)
@@ -180,10 +212,10 @@ def _picture(
 
     left, top, width, height = box
     clean = item["media"]["clean"] if item else None
-    image = cv2.imread(str(root / clean["path"]), cv2.IMREAD_COLOR) if clean else None
-    if item is None or image is None:
+    image = read_image(root / clean["path"]) if clean else None
+    crop = None if image is None else image[top : top + height, left : left + width]
+    if item is None or crop is None or crop.shape[:2] != (height, width):
         return Picture(None, width, height, "no image", "")
-    crop = image[top : top + height, left : left + width]
     _, png = cv2.imencode(".png", crop, [cv2.IMWRITE_PNG_COMPRESSION, 6])
     lux = text.illuminance(item["illuminance_nominal_lx"])
     shutter = text.exposure(item["exposure_s"])

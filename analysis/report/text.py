@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from ..metrics import Interval
 
-__all__ = ["degrees", "density", "distance", "exposure", "illuminance", "interval", "percent"]
+__all__ = [
+    "degrees",
+    "density",
+    "distance",
+    "exposure",
+    "illuminance",
+    "interval",
+    "number",
+    "percent",
+]
 
 UNDEFINED = "–"
 
@@ -19,9 +28,14 @@ def interval(ends: Interval | None) -> str:
     return "" if ends is None else f"{100 * ends[0]:.1f}–{100 * ends[1]:.1f}"
 
 
+def number(value: float) -> str:
+    """Write a number with up to five digits, as ``43.75``."""
+    return f"{value:.5g}"
+
+
 def illuminance(lux: float) -> str:
-    """Write an illuminance, as ``22 klx`` or ``0.25 lx``."""
-    return f"{lux / 1000:.3g} klx" if lux >= 1000 else f"{lux:.3g} lx"
+    """Write an illuminance with up to four digits, as ``22 klx`` or ``0.25 lx``."""
+    return f"{lux / 1000:.4g} klx" if lux >= 1000 else f"{lux:.4g} lx"
 
 
 def exposure(seconds: float) -> str:
@@ -30,13 +44,13 @@ def exposure(seconds: float) -> str:
 
 
 def density(px_per_m: float) -> str:
-    """Write a pixel density, as ``93.8 px/m``."""
-    return f"{px_per_m:.1f} px/m"
+    """Write a pixel density, as ``93.75 px/m``."""
+    return f"{number(px_per_m)} px/m"
 
 
 def distance(metres: float) -> str:
-    """Write a distance, as ``10.8 m``."""
-    return f"{metres:.1f} m"
+    """Write a distance, as ``10.752 m``."""
+    return f"{number(metres)} m"
 
 
 def degrees(angle: float) -> str:

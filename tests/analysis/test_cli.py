@@ -10,7 +10,7 @@ from limen import __version__
 from limen.analysis import cli
 from typer.testing import CliRunner
 
-COMMANDS = ("run", "check", "evaluate", "report", "grid", "compare", "sample", "bodies")
+COMMANDS = ("run", "check", "develop", "evaluate", "report", "grid", "compare", "sample", "bodies")
 
 
 @pytest.fixture

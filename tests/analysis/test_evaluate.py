@@ -214,6 +214,20 @@ def test_run_json_says_what_the_answers_come_from(dataset):
     assert session["latency_ms"]["median"] <= session["latency_ms"]["max"]
 
 
+def test_run_json_keeps_the_models_note_and_a_new_one_replaces_it(dataset):
+    evaluate(dataset, replace(answering("yes"), note="It guesses."))
+    (run,) = read_runs(dataset)
+    assert run.about["note"] == "It guesses."
+    evaluate(dataset, replace(answering("yes"), note="It always guesses."))
+    (run,) = read_runs(dataset)
+    assert (run.about["note"], len(run.about["sessions"])) == ("It always guesses.", 1)
+
+
+def test_hog_says_which_sizes_it_finds():
+    assert "from about 96 px up to 75% of the image's height" in make_model("hog").note
+    assert "from about 48 px" in make_model("hog:upscale=2").note
+
+
 def test_answers_of_other_settings_are_not_mixed(dataset):
     evaluate(dataset, answering("yes"))
     with pytest.raises(EvaluateError, match="made with another model"):

@@ -1,17 +1,25 @@
 """The report: what it says, and that a browser shows it without a network."""
 
+import csv
+import json
 import re
 import shutil
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from limen.addon.core.dataset import open_dataset
 from limen.analysis.evaluate import evaluate, read_runs
 from limen.analysis.models import Answer, Model, make_model
-from limen.analysis.report import ReportError, build_report
-from limen.analysis.report.contact_sheet import contact_sheet, lighting_columns
+from limen.analysis.report import ReportError, build_report, figures, scores_file
+from limen.analysis.report.contact_sheet import (
+    _background,
+    _persons,
+    contact_sheet,
+    lighting_columns,
+)
 from limen.analysis.report.results import collect
-from limen.analysis.report.text import density, exposure, illuminance, interval, percent
+from limen.analysis.report.text import density, distance, exposure, illuminance, interval, percent
 from limen.analysis.tasks import TASKS
 from requirements import require
 
@@ -27,7 +35,8 @@ def root(synthetic_dataset, tmp_path_factory):
     """The synthetic dataset with a run."""
     root = tmp_path_factory.mktemp("report") / "dataset"
     shutil.copytree(synthetic_dataset.root, root, ignore=shutil.ignore_patterns("light", "depth"))
-    evaluate(open_dataset(root), Model("stub", {}, by_brightness, label="stub"))
+    stub = Model("stub", {}, by_brightness, label="stub", note="Reads the file's name.")
+    evaluate(open_dataset(root), stub)
     return root
 
 
@@ -113,6 +122,54 @@ def test_images_of_one_person_in_one_pose_are_one_cluster(root):
     assert results.overall.lines[0].scores.clusters == len(persons) + len(backgrounds)
 
 
+def test_every_light_condition_is_scored_by_itself_from_bright_to_dark(with_dusk):
+    results = collect(with_dusk, TASKS["presence"], read_runs(with_dusk))
+    assert [(cell.lighting, cell.title) for cell in results.by_lighting] == [
+        ("noon_south", "noon_south, 90 klx"),
+        ("evening_west", "evening_west, 8 lx"),
+        ("dusk", "dusk, 1 lx"),
+        ("night", "night, 0.25 lx"),
+    ]
+    assert [cell.band for cell in results.by_band] == ["day", "evening", "night"]
+    titles = [cell.title for cell in results.by_lighting_and_distance]
+    assert titles[6:9] == ["dusk, 1 lx, 12.6 m", "dusk, 1 lx, 25.2 m", "dusk, 1 lx, 84 m"]
+
+
+@pytest.fixture
+def with_dusk(root, tmp_path):
+    """The dataset with a light condition of its own, which has the evening's images."""
+    shutil.copytree(root, tmp_path / "dusk", ignore=shutil.ignore_patterns("runs"))
+    (part,) = (tmp_path / "dusk/index").glob("*.jsonl")
+    rows = [json.loads(line) for line in part.read_text().splitlines()]
+    for row in [row for row in rows if row["lighting"] == "evening_west"]:
+        own = {"id": f"{row['view_id']}-dusk", "lighting": "dusk", "illuminance_nominal_lx": 1.0}
+        rows.append({**row, **own})
+    lines = [json.dumps(row, sort_keys=True, separators=(",", ":")) + "\n" for row in rows]
+    part.write_text("".join(lines))
+    return open_dataset(tmp_path / "dusk")
+
+
+def test_the_scores_are_written_beside_the_page_a_line_each(page):
+    with scores_file(page).open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["model", "by", "level", "metric", "value", "low", "high", "n"]
+    found = {(r["model"], r["by"], r["level"], r["metric"]): r for r in rows}
+    assert len(found) == len(rows)
+    row = found["stub", "all", "all", "sensitivity"]
+    assert (row["value"], row["low"], row["high"], row["n"]) == (
+        *("0.333333", "0.202146", "0.49666"),  # Wilson, 12 of 36
+        "36",
+    )
+    assert found["stub", "lighting", "noon_south", "sensitivity"]["value"] == "1"
+    assert found["stub", "distance_m x band", "25.2 x day", "specificity"]["value"] == ""
+    assert ("always-no", "distance_m x lighting", "84 x night", "accuracy") in found
+
+
+def test_pages_side_by_side_have_scores_of_their_own():
+    assert scores_file(Path("d/report.html")) == Path("d/scores.csv")
+    assert scores_file(Path("demo.html")) == Path("demo.scores.csv")
+
+
 # --- the page ------------------------------------------------------------------------------------
 
 
@@ -145,7 +202,7 @@ def test_a_score_with_nothing_to_be_computed_over_is_a_dash(page, root):
     }
     (distance,) = bare
     rows = tables(page)["By distance"]
-    start = next(i for i, row in enumerate(rows) if row[0] == f"{distance:.1f} m")
+    start = next(i for i, row in enumerate(rows) if row[0] == f"{distance:g} m")
     columns = dict(zip(rows[0], rows[start], strict=True))
     assert (columns["Specificity"], columns["Balanced accuracy"]) == ("–", "–")
 
@@ -156,6 +213,40 @@ def test_what_every_metric_is_over_is_said_with_its_numbers(page):
         ["evening", "12", "3"],
         ["night", "12", "3"],
     ]
+
+
+def test_the_note_of_a_model_is_shown_with_its_scores(page):
+    assert "<strong>stub</strong> Reads the file&#39;s name." in page.read_text()
+
+
+def test_the_page_has_a_map_and_a_table_of_light_condition_and_distance(page):
+    assert 'id="lighting-heatmaps"' in page.read_text()
+    rows = tables(page)["By light condition and distance"]
+    assert [row[0] for row in rows[1::3]][:2] == [
+        "noon_south, 90 klx, 12.6 m",
+        "noon_south, 90 klx, 25.2 m",
+    ]
+
+
+def test_the_settings_and_the_measured_light_are_shown(page):
+    found = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page.read_text()))
+    assert found["Window"] == "160 x 160 px"
+    assert found["Seed"] == "0"
+    assert found["Shutter limit"] == "1/25 s"
+    assert found["night"].startswith("0.25 lx, measured ")
+
+
+def test_a_line_breaks_where_a_score_is_undefined(root):
+    # At 25.2 m there are no images without a person, so balanced accuracy is undefined there.
+    dataset = open_dataset(root)
+    results = collect(dataset, TASKS["presence"], read_runs(dataset))
+    chart = figures.metric_chart(results, {12.6: 80.0, 25.2: 40.0, 84.0: 12.0})
+    (traces,) = re.findall(
+        r'Plotly\.newPlot\(\s*"metric-chart",\s*(\[.*?\]),\s*\{"template', chart, re.S
+    )
+    first = json.loads(traces)[0]
+    assert (first["x"], first["y"][1], first["connectgaps"]) == ([12.0, 40.0, 80.0], None, False)
+    assert None not in (first["y"][0], first["y"][2])
 
 
 def test_the_same_dataset_gives_the_same_page(page, root, tmp_path):
@@ -213,6 +304,38 @@ def test_a_picture_shows_2_3_metres_at_the_pixels_that_the_camera_has_for_them(r
     assert rows[3].title == "Nobody"
 
 
+def _view(view_id, distance_m=10.0, present=True, **changed):
+    factors = {"subject": "ada", "texture": "plain", "pose": "p", "scenery": "field"}
+    if not present:
+        factors = {"subject": None, "texture": None, "pose": None, "scenery": "field"}
+    factors |= {"distance_m": distance_m, "azimuth_deg": 0.0, "elevation_deg": 0.0, **changed}
+    share = 1.0 if present else None
+    return {"view_id": view_id, "factors": factors, "unoccluded_fraction": share}
+
+
+def test_rows_of_the_sheet_share_as_many_factors_as_the_dataset_allows():
+    views = [
+        _view("a", 5.0, pose="q", azimuth_deg=0.0),
+        _view("b", 5.0, pose="p", azimuth_deg=135.0),
+        _view("c", 10.0, pose="p", azimuth_deg=135.0),
+        _view("d", 10.0, pose="r", azimuth_deg=0.0, texture="sand"),
+        _view("e", 20.0, pose="p", azimuth_deg=135.0, texture="sand"),
+        _view("f", 20.0, pose="s", azimuth_deg=0.0, subject="ben"),
+    ]
+    assert [view["view_id"] for view in _persons(views)] == ["b", "c", "e"]
+
+
+def test_nobody_is_the_background_of_a_row_that_is_shown():
+    shown = [_view("b", 5.0, azimuth_deg=135.0), _view("c", 10.0, azimuth_deg=135.0)]
+    views = [
+        _view("n0", 5.0, present=False),
+        _view("n1", 20.0, present=False, azimuth_deg=135.0),
+        _view("n2", 10.0, present=False, azimuth_deg=135.0),
+    ]
+    assert _background(views, shown)["view_id"] == "n2"
+    assert _background(views, [])["view_id"] == "n0"
+
+
 def test_of_lightings_that_differ_in_direction_only_one_is_shown_at_first():
     items = [
         {"lighting": name, "band": band, "illuminance_nominal_lx": lux}
@@ -235,7 +358,12 @@ def test_of_lightings_that_differ_in_direction_only_one_is_shown_at_first():
 def test_quantities_are_written_as_people_write_them():
     assert (illuminance(90000), illuminance(8), illuminance(0.25)) == ("90 klx", "8 lx", "0.25 lx")
     assert (exposure(1 / 49574), exposure(0.04), exposure(2)) == ("1/50,000 s", "1/25 s", "2 s")
-    assert (density(93.75), percent(0.8734), percent(None)) == ("93.8 px/m", "87.3", "–")
+    assert illuminance(89953.5) == "89.95 klx"
+    assert [density(d) for d in (43.75, 187.5, 1000 / 3)] == [
+        *("43.75 px/m", "187.5 px/m", "333.33 px/m")
+    ]
+    assert (distance(10.752), distance(5)) == ("10.752 m", "5 m")
+    assert (percent(0.8734), percent(None)) == ("87.3", "–")
     assert (interval((0.2553, 0.3662)), interval(None)) == ("25.5–36.6", "")
 
 
@@ -272,10 +400,11 @@ def tab(browser, page):
 def test_a_browser_draws_the_charts_and_a_button_changes_the_metric(tab):
     path = "#metric-chart .scatterlayer .trace path.js-line"
     before = tab.eval_on_selector_all(path, "all => all.map(one => one.getAttribute('d'))")
-    tab.click("#metric-chart text:has-text('Sensitivity')")
+    tab.click("button:has-text('Sensitivity')")
+    assert tab.locator(".metrics [aria-pressed=true]").all_inner_texts() == ["Sensitivity"]
     after = tab.eval_on_selector_all(path, "all => all.map(one => one.getAttribute('d'))")
     assert before != after
-    assert tab.locator("#heatmaps .heatmaplayer image").count() >= 1
+    assert tab.locator("#lighting-heatmaps .heatmaplayer image").count() >= 1
 
 
 def test_a_browser_shows_pictures_pixel_for_pixel(tab):
@@ -285,6 +414,44 @@ def test_a_browser_shows_pictures_pixel_for_pixel(tab):
     )
     assert len(sizes) == 12
     assert all(size[:2] == size[2:] and size[0] > 0 for size in sizes)
+
+
+@pytest.mark.parametrize(("width", "columns"), [(1400, 4), (1400, 7), (500, 4)])
+def test_pictures_are_scaled_down_alike_until_the_sheet_fits(tab, width, columns):
+    tab.set_viewport_size({"width": width, "height": 900})
+    # As of 1.4 m at 187.5 px/m, and half of it, which the synthetic cameras do not reach.
+    sizes = tab.evaluate(
+        """columns => {
+            const sheet = document.querySelector(".sheet");
+            sheet.style.setProperty("--shown", columns);
+            sheet.style.setProperty("--all", columns);
+            sheet.style.setProperty("--widest", "262px");
+            for (const row of sheet.rows ?? sheet.querySelectorAll("tr"))
+                while (row.cells.length <= columns) row.append(row.cells[1].cloneNode(true));
+            const widths = [262, 131];
+            sheet.querySelectorAll("tbody tr").forEach((row, i) => row.querySelectorAll("img")
+                .forEach(img => {
+                    img.width = widths[i % 2];
+                    img.style.maxWidth = `${100 * widths[i % 2] / 262}%`;
+                }));
+            const shown = [...sheet.querySelectorAll("tbody tr")].map(
+                row => row.querySelector("img").getBoundingClientRect().width);
+            return [sheet.scrollWidth - sheet.clientWidth, shown[0], shown[1]];
+        }""",
+        columns,
+    )
+    assert sizes[0] <= 0
+    assert sizes[1] == pytest.approx(2 * sizes[2], abs=0.1)
+    assert (sizes[1] == 262) == ((width, columns) == (1400, 4))
+
+
+def test_on_a_phone_the_metric_buttons_wrap(tab):
+    tab.set_viewport_size({"width": 500, "height": 900})
+    tops = tab.eval_on_selector_all(
+        ".metrics button", "all => all.map(b => b.getBoundingClientRect().top)"
+    )
+    assert len(set(tops)) > 1
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 500
 
 
 def test_the_page_fits_a_laptop_without_scrolling_sideways(tab):

@@ -1,6 +1,8 @@
 """From a study to a report: prices, exit statuses, signals, and once with the real renderer."""
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,17 +11,20 @@ import time
 from pathlib import Path
 
 import pytest
+from limen.addon.core.study import dump_study, load_study
 from limen.analysis import run as runs
 from limen.analysis.cli import app
 from typer.testing import CliRunner
 
 # A renderer to try the steps around it: prices, "renders" the synthetic dataset, exits as told.
 RENDERER = """
-import sys
+import json, os, sys
 status, out = int(sys.argv[1]), sys.argv[2]
 if "--preflight" in sys.argv:
     print("Blender says hello")
-    print('{"views": 15, "images": 45, "plates": 12, "seconds": 600.4, "bytes": 5.3e6}')
+    done = 2 if status else 15 if os.path.exists(out) else 0
+    cost = {"views": 15 - done, "images": 45, "plates": 12, "seconds": 600.4, "bytes": 5.3e6}
+    print(json.dumps({**cost, "done": done}))
     sys.exit(0)
 if status in (0, 3):
     from limen.analysis.synthetic import make_synthetic
@@ -83,7 +88,7 @@ def test_without_bpy_the_error_says_how_to_get_it(monkeypatch):
 def test_a_price_is_read_off_the_last_json_line(renderer):
     renderer(0)
     cost = runs.estimate(runs.render_command(Path("s"), Path("o")))
-    assert cost == runs.Estimate(views=15, images=45, plates=12, seconds=600.4, bytes=5.3e6)
+    assert cost == runs.Estimate(done=0, views=15, images=45, plates=12, seconds=600.4, bytes=5.3e6)
 
 
 def test_a_renderer_that_has_no_price_is_quoted():
@@ -93,7 +98,7 @@ def test_a_renderer_that_has_no_price_is_quoted():
 
 
 def test_a_dataset_that_does_not_fit_the_disk_is_refused(tmp_path):
-    cost = runs.Estimate(views=1, images=1, plates=1, seconds=1, bytes=1e18)
+    cost = runs.Estimate(done=0, views=1, images=1, plates=1, seconds=1, bytes=1e18)
     with pytest.raises(runs.RunError, match=r"needs about 1e\+09 GB"):
         runs.check_space(tmp_path / "new" / "dataset", cost)
 
@@ -150,8 +155,64 @@ def test_run_prices_renders_checks_evaluates_and_reports(renderer, tmp_path):
     assert result.exit_code == 0, result.output
     assert "15 views, 45 images, 12 backgrounds: about 10 min and 5.3 MB" in result.stderr
     assert {path.name for path in (out / "runs").iterdir()} == {"hog", "always-yes", "always-no"}
+    assert "done already" not in result.stderr
     assert f"report: {out / 'report.html'}" in result.stdout
+    assert f"scores: {out / 'scores.csv'}" in result.stdout
     assert (out / "report.html").is_file()
+    assert re.search(r"(?m)^always-yes +45 +80\.0 +50\.0 +100\.0 +0\.0 +0$", result.stdout)
+
+
+def test_what_is_done_already_is_said_apart_from_what_is_left(renderer, tmp_path):
+    renderer(1)
+    result = limen("run", "ci", "--out", tmp_path / "dataset", "--yes")
+    assert "2 views are done already." in result.stderr
+    assert "13 views, 45 images" in result.stderr
+
+
+def test_with_nothing_left_there_is_no_price_and_nothing_is_rendered(
+    renderer, synthetic_dataset, tmp_path, monkeypatch
+):
+    renderer(0)
+    out = tmp_path / "dataset"
+    shutil.copytree(synthetic_dataset.root, out)
+    monkeypatch.setattr(runs, "check_output", lambda out, study: None)  # it is the synthetic one
+    monkeypatch.setattr(runs, "render", lambda command: pytest.fail("rendered"))
+    result = limen("run", "ci", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "15 views are done already." in result.stderr
+    assert "backgrounds" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("study.toml", 'name = "other"\n', "holds a dataset of another study"),
+        ("letter.txt", "", r"holds no study\.toml \(found letter\.txt\)"),
+    ],
+)
+def test_an_output_that_cannot_be_used_is_refused_before_it_is_priced(
+    tmp_path, monkeypatch, name, content, message
+):
+    monkeypatch.setattr(runs, "estimate", lambda command: pytest.fail("priced"))
+    (tmp_path / name).write_text(content)
+    result = limen("run", "ci", "--out", tmp_path, "--yes")
+    assert result.exit_code == 2
+    assert re.search(message, result.stderr)
+    assert (tmp_path / name).read_text() == content
+
+
+def test_an_output_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "out").write_text("")
+    with pytest.raises(runs.OutputError, match="out is a file"):
+        runs.check_output(tmp_path / "out", load_study(runs.find_study("ci")))
+
+
+def test_a_dataset_of_the_same_study_and_an_empty_directory_can_be_gone_on_with(tmp_path):
+    study = load_study(runs.find_study("ci"))
+    runs.check_output(tmp_path, study)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "study.toml").write_text(dump_study(study))
+    runs.check_output(tmp_path, study)
 
 
 def test_a_partly_rendered_study_is_reported_and_exits_with_3(renderer, tmp_path):
