@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..addon.core import toml_check
 from ..addon.core.dataset import Dataset, DatasetError, file_record, open_dataset, recorded_files
 from ..addon.core.factors import poses_by_action, sample_views
+from ..addon.core.photometry import expose, plate_luminance, to_srgb8
 from ..addon.core.poses import PoseError, load_poses
 from ..addon.core.study import StudyError, load_study
+from .contract import against_schema
+from .develop.table import read_develop
+from .images import read_image
 
 __all__ = ["Check", "Problem", "check_dataset"]
 
@@ -27,8 +30,6 @@ BODY_JOINTS = 22  # the first of SMPL-X: pelvis to wrists, without jaw, eyes and
 JOINT_MARGIN_PX = 3
 JOINT_SHARE = 0.9
 MAGENTA_SHARE = 0.001
-
-_SCHEMAS = Path(__file__).parents[1] / "docs" / "schema"
 
 Row = dict[str, Any]
 Image = NDArray[np.uint8]
@@ -108,6 +109,10 @@ def check_dataset(
         stage("visible shares", views, _check_shares),
     ]
     files = _recorded(dataset)
+    developed, its_files = _check_develop(dataset)
+    if developed.checked or developed.problems:
+        checks.append(developed)
+        files.update(its_files)
     if quick:
         checks.append(stage("files, size", list(files.items()), _check_size(dataset.root)))
         return checks
@@ -153,21 +158,12 @@ def _check_lines(dataset: Dataset) -> Check:
     return Check("table lines", len(dataset.views) + len(dataset.index) + len(broken), problems)
 
 
-@cache
-def _validator(name: str) -> Any:
-    import jsonschema
-
-    schema = json.loads((_SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
-    return jsonschema.validators.validator_for(schema)(schema)
-
-
 def _against_schema(name: str, key: str) -> Callable[[Row], Iterator[Problem]]:
-    validator = _validator(name)
+    offences = against_schema(name)
 
     def check(row: Row) -> Iterator[Problem]:
-        for error in validator.iter_errors(row):
-            at = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path)
-            yield Problem(f"{row[key]}{at}", error.message[:200])
+        for at, what in offences(row):
+            yield Problem(f"{row[key]}{at}", what)
 
     return check
 
@@ -251,6 +247,36 @@ def _check_shares(view: Row) -> Iterator[Problem]:
             )
 
 
+def _check_develop(dataset: Dataset) -> tuple[Check, dict[str, list[tuple[str, Row]]]]:
+    """The develop table, and the files that it records."""
+    name = "develop table"
+    try:
+        rows = list(read_develop(dataset.root).values())
+    except DatasetError as error:
+        return Check(name, 0, (Problem("develop", str(error)),)), {}
+    against_schema = _against_schema("develop", "id")
+    problems: list[Problem] = []
+    files: dict[str, list[tuple[str, Row]]] = {}
+    made_with: dict[str, set[str]] = {}
+    for row in rows:
+        found = list(against_schema(row))
+        if row["id"] not in dataset.index:
+            found.append(Problem(row["id"], "is no media item of the dataset"))
+        elif row["path"] != f"media/{row['variant']}/{row['id']}.png":
+            found.append(Problem(row["id"], f"its path {row['path']} is not its variant and id"))
+        problems += found
+        if not found:
+            files[row["path"]] = [(f"{row['id']} {row['variant']}", row)]
+            made_with.setdefault(row["variant"], set()).add(row["settings"])
+    for variant, settings in made_with.items():
+        if len(settings) > 1:
+            what = f"has {len(settings)} settings in variant {variant}: they are not to be mixed"
+            problems.append(Problem("develop", what))
+    counts = Counter(row["variant"] for row in rows)
+    note = ", ".join(f"{count} {variant}" for variant, count in sorted(counts.items()))
+    return Check(name, len(rows), tuple(problems), note), files
+
+
 # --- files ---------------------------------------------------------------------------------------
 
 
@@ -294,13 +320,6 @@ def _check_hash(root: Path) -> Callable[[tuple[str, list[tuple[str, Row]]]], Ite
     return check
 
 
-def _read(path: Path, grey: bool) -> Image | None:
-    import cv2
-
-    image = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE if grey else cv2.IMREAD_COLOR)
-    return None if image is None else np.asarray(image, np.uint8)
-
-
 def _wrong_size(image: Image, camera: Mapping[str, Any]) -> str | None:
     height, width = image.shape[:2]
     if (width, height) == (camera["width"], camera["height"]):
@@ -321,9 +340,9 @@ def _check_masks(dataset: Dataset, progress: Progress | None) -> list[Check]:
         masks = {}
         for kind in ("visible", "full"):
             path = _mask_path(view, kind)
-            mask = _read(dataset.root / path, grey=True)
+            mask = read_image(dataset.root / path, grey=True)
             if mask is None:
-                yield Problem(path, "cannot be read as an image")
+                yield Problem(path, "cannot be read as a PNG image")
                 return
             wrong = _wrong_size(mask, view["camera"])
             if wrong or not np.isin(mask, (0, 255)).all():
@@ -378,17 +397,35 @@ def _joints_inside(mask: Image, joints_px: NDArray[np.float64]) -> tuple[int, in
     return int(np.count_nonzero(wide[y[seen], x[seen]])), int(seen.sum())
 
 
+def _may_be_black(dataset: Dataset) -> Callable[[Row], bool]:
+    """Whether even a white plate would be 0 of 255 under an image's light and exposure."""
+    try:
+        path = dataset.root / "study.toml"
+        camera = toml_check.parse(toml_check.read_text(path, "Study"), path.name, "Study")["camera"]
+        fnumber, iso = float(camera["fnumber"]), float(camera["iso"])
+    except (OSError, ValueError, KeyError, TypeError):  # the study's own check tells of it
+        return lambda row: False
+
+    def check(row: Row) -> bool:
+        white = plate_luminance(row["illuminance_nominal_lx"])
+        return not to_srgb8(expose(white, row["exposure_s"], fnumber, iso)).any()
+
+    return check
+
+
 def _check_image(dataset: Dataset) -> Callable[[Row], Iterator[Problem]]:
+    may_be_black = _may_be_black(dataset)
+
     def check(row: Row) -> Iterator[Problem]:
         path = row["media"]["clean"]["path"]
-        image = _read(dataset.root / path, grey=False)
+        image = read_image(dataset.root / path)
         if image is None:
-            yield Problem(path, "cannot be read as an image")
+            yield Problem(path, "cannot be read as a PNG image")
             return
         wrong = _wrong_size(image, dataset.views[row["view_id"]]["camera"])
         if wrong:
             yield Problem(path, wrong)
-        if not image.any():
+        if not image.any() and not may_be_black(row):
             yield Problem(path, "is black all over")
         blue, green, red = (image[..., channel].astype(int) for channel in range(3))
         # Blender paints what it has no texture for in (1, 0, 1); light and noise shift that little.

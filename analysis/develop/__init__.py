@@ -1,0 +1,1 @@
+"""From scene-linear images to what a camera records and shows."""
