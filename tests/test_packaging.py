@@ -83,7 +83,7 @@ def test_every_package_is_listed_for_setuptools():
 @pytest.mark.parametrize(
     ("constraints", "extras"),
     [
-        ("py311-bpy45.txt", {"bpy", "smplx", "test"}),
+        ("py311-bpy45.txt", {"bpy", "bm3d", "smplx", "test"}),
         ("py311.txt", {"test"}),
         ("py313.txt", {"test"}),
     ],

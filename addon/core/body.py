@@ -6,6 +6,7 @@ Everything here is in the SMPL-X frame (metres, Y up, facing +Z, +X is the body'
 
 import hashlib
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -154,14 +155,7 @@ def load_body(path: Path) -> Body:
         )
     if not zipfile.is_zipfile(path):
         raise BodyError(f"{path} is not an .npz file. {_PICKLE_ADVICE}")
-    with np.load(path, allow_pickle=False) as data:
-        missing = [key for key in _REQUIRED_KEYS if key not in data]
-        if missing:
-            raise BodyError(
-                f"{path} lacks {', '.join(missing)}: an SMPL-X file has {', '.join(_REQUIRED_KEYS)}"
-            )
-        wanted = (*_REQUIRED_KEYS, "posedirs", "vt", "ft")
-        arrays = {key: _read_array(data, key, path) for key in wanted if key in data}
+    arrays = _read_arrays(path)
     faults = _faults(arrays)
     if faults:
         raise BodyError(f"{path} is not a usable SMPL-X file:\n  " + "\n  ".join(faults))
@@ -192,9 +186,33 @@ _PICKLE_ADVICE = (
 )
 
 
+_DAMAGED = (EOFError, MemoryError, NotImplementedError, OSError, RuntimeError, zipfile.BadZipFile)
+_BYTES_MOST = 2 << 30  # unpacked; the genuine files have 0.2 GB
+
+
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """What is needed of the file, by name."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        if size > _BYTES_MOST:
+            raise BodyError(f"{path} unpacks to {size / 1e9:.1f} GB: it is no SMPL-X file")
+        with np.load(path, allow_pickle=False) as data:
+            missing = [key for key in _REQUIRED_KEYS if key not in data]
+            if missing:
+                raise BodyError(
+                    f"{path} lacks {', '.join(missing)}: an SMPL-X file has "
+                    f"{', '.join(_REQUIRED_KEYS)}"
+                )
+            wanted = (*_REQUIRED_KEYS, "posedirs", "vt", "ft")
+            return {key: _read_array(data, key, path) for key in wanted if key in data}
+    except (*_DAMAGED, zlib.error) as error:
+        raise BodyError(f"{path} is damaged ({error}): get it anew") from error
+
+
 def _read_array(data: Any, key: str, path: Path) -> NDArray[Any]:
     try:
-        array: NDArray[Any] = data[key]
+        array = np.asarray(data[key])
     except ValueError as error:
         raise BodyError(f"{path}: {key} is unreadable ({error}). {_PICKLE_ADVICE}") from error
     return array
@@ -218,6 +236,14 @@ def _faults(arrays: dict[str, NDArray[Any]]) -> list[str]:
     }
     faults = []
     for key, array in arrays.items():
+        whole = key in ("f", "ft", "kintree_table")
+        if array.dtype.kind not in ("iu" if whole else "iuf"):
+            what = "whole numbers" if whole else "numbers"
+            faults.append(f"{key} holds values of type {array.dtype}, allowed are {what}")
+        elif not whole and array.size and not -1e4 < array.min() <= array.max() < 1e4:
+            faults.append(
+                f"{key} holds {array.min():.3g} to {array.max():.3g}, allowed is below 10000"
+            )
         fits = any(
             len(shape) == array.ndim
             and all(n is None or n == m for n, m in zip(shape, array.shape, strict=True))
@@ -233,11 +259,12 @@ def _faults(arrays: dict[str, NDArray[Any]]) -> list[str]:
     for key, corners, count in (("f", "v_template", v), ("ft", "vt", len(arrays.get("vt", ())))):
         if key in arrays and f and not 0 <= arrays[key].min() <= arrays[key].max() < count:
             faults.append(
-                f"{key} holds {arrays[key].max()}, allowed is 0 to {count - 1} ({corners})"
+                f"{key} holds {arrays[key].min()} to {arrays[key].max()}, allowed is 0 to "
+                f"{count - 1} ({corners})"
             )
     sums = arrays["weights"].sum(axis=1)
     if not np.allclose(sums, 1, atol=1e-3):
-        faults.append(f"weights sum to {sums.min():.3f}..{sums.max():.3f} per vertex, not to 1")
+        faults.append(f"weights sum to {sums.min():.3g}..{sums.max():.3g} per vertex, not to 1")
     return faults
 
 

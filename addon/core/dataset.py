@@ -35,6 +35,7 @@ __all__ = [
     "append_table",
     "compare",
     "done_views",
+    "exclusive",
     "file_record",
     "frozen_study",
     "init_dataset",
@@ -49,7 +50,7 @@ __all__ = [
 
 Row = dict[str, Any]
 
-_FILE_DIRECTORIES = ("depth", "light", "masks", "media")
+_FILE_DIRECTORIES = ("depth", "light", "masks", "media/clean")
 _ID = re.compile(r"v[0-9a-f]{12}(-[A-Za-z0-9_.+-]+)?")
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 # Every segment starts with a letter, digit or underscore: no "..", no root, no drive, no backslash.
@@ -57,8 +58,9 @@ _RELATIVE_PATH = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.+-]*/)*[A-Za-z0-9_][A-Z
 # What resume needs of a canonical line (see _line): no quote inside a JSON string looks like these.
 _VIEW_ID_IN_LINE = re.compile(rb'"view_id":"(v[0-9a-f]{12})"')
 _ID_IN_LINE = re.compile(rb'"id":"(v[0-9a-f]{12})(-[A-Za-z0-9_.+-]+)"')
-_FILE_IN_VIEW = re.compile(rb'"([^"]*)/([^"/]*)":\{"sha256":"[0-9a-f]{64}","size":([0-9]+)\}')
-_FILE_IN_INDEX = re.compile(rb'"path":"([^"]*)/([^"/]*)","sha256":"[0-9a-f]{64}","size":([0-9]+)\}')
+_RECORD = rb'"sha256":"[0-9a-f]{64}","size":([0-9]{1,18})\}'
+_FILE_IN_VIEW = re.compile(rb'"([^"]*)/([^"/]*)":\{' + _RECORD)
+_FILE_IN_INDEX = re.compile(rb'"path":"([^"]*)/([^"/]*)",' + _RECORD)
 _PARTIAL = re.compile(r"\.partial-[0-9a-f]{8}")
 # Windows locks bytes against reading too, so the locked byte lies behind all data.
 _LOCK_OFFSET = 1 << 40
@@ -83,13 +85,25 @@ def replacing(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.stem}.partial-{secrets.token_hex(4)}{path.suffix}")
     try:
-        yield partial
-        with partial.open("r+b") as file:
-            os.fsync(file.fileno())
-        partial.replace(path)
+        with _naming(path, partial):
+            yield partial
+            with partial.open("r+b") as file:
+                os.fsync(file.fileno())
+            partial.replace(path)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _naming(path: Path, partial: Path | None = None) -> Iterator[None]:
+    """Name the file in an error of the system: one from writing or syncing names none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, str(partial)):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -117,12 +131,12 @@ def recorded_files(row: Mapping[str, Any]) -> dict[str, Row]:
         if "files" in row:
             found.update(row["files"])
         else:
-            for variant in row["media"].values():
-                if isinstance(variant, dict):
+            for name, variant in row["media"].items():
+                if variant is not None and name != "kind":
                     found[variant["path"]] = variant
         for path, record in found.items():
             _check_path(path)
-            record["size"] + 0
+            record["size"] + 0, record["sha256"] + ""
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DatasetError(
             "its files are not recorded as path, size and sha256 (docs/dataset.md)"
@@ -155,9 +169,45 @@ def _line(row: Mapping[str, Any]) -> bytes:
 
 
 def _lines(path: Path) -> tuple[list[bytes], bytes]:
-    """The whole lines of a file and the rest without a line end, which a killed writer left."""
-    *whole, rest = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    """The whole lines of a file and the rest without a line end, which a killed writer left.
+
+    Raises:
+        DatasetError: It is there and no file: rows are never passed over in silence.
+    """
+    if not path.is_file():
+        if path.exists() or path.is_symlink():
+            raise DatasetError(f"{path} is a directory, a pipe or a link to nothing, not a table")
+        return [], b""
+    *whole, rest = path.read_bytes().split(b"\n")
     return whole, rest
+
+
+def _constant(text: str) -> float:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _whole(text: str) -> int:
+    if len(text) > 18:  # a count or a size, and any float can take it
+        raise ValueError(f"a whole number of {len(text)} digits is no count and no size")
+    return int(text)
+
+
+_DECODER = json.JSONDecoder(parse_int=_whole, parse_constant=_constant)
+
+
+def _decode(line: bytes) -> Any:
+    """What a line of JSON says.
+
+    Raises:
+        ValueError: It is no JSON as the contract has it: UTF-8, without NaN and infinity.
+    """
+    try:
+        value = _DECODER.decode(line.decode())
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if b"\\u" in line:  # half of a surrogate pair is no text that UTF-8 can hold
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 def _lock(descriptor: int, *, wait: bool) -> None:
@@ -201,9 +251,9 @@ def _cut_unfinished_view(root: Path, part: str, index: int) -> None:
     rows, _ = _lines(root / "index" / f"{part}.jsonl")
     end = sum(len(line) + 1 for line in rows)
     try:
-        last = json.loads(views[-1])["view_id"] if views else None
+        last = _decode(views[-1])["view_id"] if views else None
         for line in reversed(rows):
-            if json.loads(line)["view_id"] == last:
+            if _decode(line)["view_id"] == last:
                 break
             end -= len(line) + 1
     except (ValueError, TypeError, KeyError):
@@ -293,6 +343,7 @@ class PartWriter:
 
     def __init__(self, root: Path, part: str) -> None:
         frozen_study(root)
+        self._root = Path(root)
         if not _PART.fullmatch(part):
             raise DatasetError(
                 f"part name {part!r}: 1 to 64 letters, digits, - and _ are allowed, "
@@ -328,8 +379,9 @@ class PartWriter:
         for row in (view, *index):
             recorded_files(row)
         _line(view)  # before the index rows are written: they would be there without their view
-        _append(self._index, index)
-        _append(self._views, [view])
+        with _naming(self._root):
+            _append(self._index, index)
+            _append(self._views, [view])
 
     def close(self) -> None:
         """Release the part."""
@@ -466,10 +518,11 @@ def _part_rows(
     whole, rest = _lines(path)
     for number, line in enumerate(whole, 1):
         try:
-            row = json.loads(line)
-            row_id, _ = row[key], row["view_id"]
-            if not _ID.fullmatch(row_id):
-                raise DatasetError(f"{key} {row_id!r} is not v, 12 hex digits (and -LIGHTING)")
+            row = _decode(line)
+            row_id = row[key]
+            for what, found in ((key, row_id), ("view_id", row["view_id"])):
+                if not _ID.fullmatch(found):
+                    raise DatasetError(f"{what} {found!r} is not v, 12 hex digits (and -LIGHTING)")
             recorded_files(row)
         except (ValueError, TypeError, KeyError):
             broken.append(f"{name}:{number}")
@@ -512,7 +565,7 @@ def done_views(root: Path, lightings: Iterable[str] = ()) -> set[str]:
     def there(files: list[tuple[bytes, bytes, bytes]]) -> bool:
         for directory, name, size in files:
             if directory not in sizes:
-                sizes[directory] = _file_sizes(root, directory.decode())
+                sizes[directory] = _file_sizes(root, directory.decode(errors="replace"))
             if sizes[directory].get(name) != int(size):
                 return False
         return True
@@ -542,14 +595,14 @@ def _file_sizes(root: Path, directory: str) -> dict[bytes, int]:
     if not (root / directory).is_dir():
         return {}
     with os.scandir(os.fsencode(root / directory)) as entries:
-        return {entry.name: entry.stat().st_size for entry in entries}
+        return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
 
 
 def compare(a: Path, b: Path) -> list[str]:
     """What two datasets differ in, one line each; empty when they are equal.
 
     Equal datasets have equal rows, in whatever parts and order, and equal files: study, card and
-    everything under depth/, light/, masks/ and media/. ``log.jsonl``, the analysis' directories
+    everything under depth/, light/, masks/ and media/clean/. ``log.jsonl``, the analysis' directories
     and temporary files of killed writers do not count.
 
     Raises:
@@ -600,9 +653,31 @@ def append_table(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     rows = list(rows)
     descriptor = _open_append(Path(path))
     try:
-        _lock(descriptor, wait=True)
-        _cut_broken_line(descriptor)
-        _append(descriptor, rows)
+        with _naming(Path(path)):
+            _lock(descriptor, wait=True)
+            _cut_broken_line(descriptor)
+            _append(descriptor, rows)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold a lock file for the length of a block; it ends with the process however that ends.
+
+    Raises:
+        DatasetError: Another process holds it.
+    """
+    descriptor = _open_append(Path(path))
+    try:
+        try:
+            _lock(descriptor, wait=False)
+        except OSError as error:
+            raise DatasetError(
+                f"{Path(path).parent} is being written by another process (or the file system has "
+                f"no locks: {error}); wait until it is done"
+            ) from error
+        yield
     finally:
         os.close(descriptor)
 
@@ -619,7 +694,7 @@ def read_table(path: Path) -> list[Row]:
     rows: list[Row] = []
     for number, line in enumerate(_lines(path)[0], 1):
         try:
-            row = json.loads(line)
+            row = _decode(line)
         except ValueError as error:
             raise DatasetError(f"{path}:{number} is not JSON: {error}") from error
         if not isinstance(row, dict):

@@ -48,6 +48,8 @@ GLOW_EXPONENT = 8
 SUN_ANGULAR_DIAMETER_DEG = 0.53  # sun and moon alike, seen from the earth
 LUMINANCE_REC709 = (0.2126, 0.7152, 0.0722)
 
+_ANGLE = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{0,2}[1-9])?")
+
 _PRESETS = Path(__file__).parent.parent / "data" / "lightings.toml"
 
 FloatArray = NDArray[np.floating[Any]]
@@ -118,17 +120,17 @@ def parse_layer(name: str) -> Layer:
     kind, _, rest = name.partition("-")
     if name in ("dome-uniform", "dome-horizon"):
         return Layer(name, rest)
-    try:
-        angles = [float(part) for part in rest.split("-")]
-    except ValueError:
-        angles = []
-    if kind == "glow" and len(angles) == 1 and 0 <= angles[0] < 360:
+    parts = rest.split("-")
+    # One way to write an angle: a layer has one name, which is also that of an OpenEXR part.
+    angles = [float(part) for part in parts] if all(map(_ANGLE.fullmatch, parts)) else []
+    if kind == "glow" and len(angles) == 1 and angles[0] < 360:
         return Layer(name, "glow", angles[0], 0.0)
-    if kind == "sun" and len(angles) == 2 and 0 <= angles[0] < 360 and 0 < angles[1] <= 90:
+    if kind == "sun" and len(angles) == 2 and angles[0] < 360 and 0 < angles[1] <= 90:
         return Layer(name, "sun", angles[0], angles[1])
     raise LightingError(
         f"'{name}' is no light layer: allowed are dome-uniform, dome-horizon, glow-AZIMUTH "
-        "(0 to 359) and sun-AZIMUTH-ELEVATION (elevation above 0, up to 90), as in sun-180-60"
+        "(below 360) and sun-AZIMUTH-ELEVATION (elevation above 0, up to 90), in degrees without "
+        "sign or needless zeros, as in sun-180-60 or glow-22.5"
     )
 
 

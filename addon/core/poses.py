@@ -4,7 +4,6 @@ One TOML file per action under `data/poses`; docs/poses.md explains its schema a
 are degrees in the files and radians in here.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -154,7 +153,8 @@ _FINGERS = tuple(name.removeprefix("left_") for name in JOINT_NAMES[25:40])
 
 def _read_rotation(value: Any, path: rules.Path, faults: rules.Faults) -> Any:
     numbers = value if isinstance(value, list) else []
-    if len(numbers) != 3 or not all(type(x) in (int, float) for x in numbers):
+    # A whole number may be longer than a float can take.
+    if len(numbers) != 3 or not all(type(x) in (int, float) and abs(x) < 1e9 for x in numbers):
         faults.add(path, f"is {rules.show(value)}: {_ROTATION.says}")
         return rules.WRONG
     rotation = np.array(numbers, dtype=float)
@@ -177,15 +177,14 @@ _NAME = rules.text("a pose's name is of a-z, 0-9 and _, as in walking_1", r"[a-z
 
 def _open(path: Path) -> tuple[dict[str, Any], rules.Faults]:
     try:
-        text = path.read_text(encoding="utf-8")
-        return tomllib.loads(text), rules.Faults(text, str(path), "Pose file")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise PoseError(f"{path} is not a readable TOML file: {error}") from error
-
-
-def _raise_if_any(faults: rules.Faults) -> None:
-    if faults.found:
-        raise PoseError("\n".join(message for _, message in sorted(faults.found)))
+        text = rules.read_text(path, "Pose file")
+        data = rules.parse(text, path.as_posix(), "Pose file")
+    except rules.UnreadableError as error:
+        raise PoseError(str(error)) from error
+    faults = rules.Faults(
+        text, path.as_posix(), "Pose file", lambda problems: PoseError("\n".join(problems))
+    )
+    return data, faults
 
 
 def _load_action(path: Path, hands: _Hands) -> list[Pose]:
@@ -204,7 +203,7 @@ def _load_action(path: Path, hands: _Hands) -> list[Pose]:
     for number, table in enumerate(() if tables is rules.WRONG else tables):
         name, axis_angle_rad = _read_pose(table, ("pose", number), hands, faults)
         poses.append(Pose(name, action, title, phrases, axis_angle_rad, source, licence))
-    _raise_if_any(faults)
+    faults.raise_if_any()
     return poses
 
 
@@ -237,5 +236,5 @@ def _load_hands(path: Path) -> _Hands:
     for preset, content in data.items():
         table = rules.Table(content, (preset,), _FINGERS, faults)
         hands[preset] = {finger: table.take(finger, _ROTATION, np.zeros(3)) for finger in _FINGERS}
-    _raise_if_any(faults)
+    faults.raise_if_any()
     return hands

@@ -6,7 +6,6 @@ edited and keeps its comments and layout.
 """
 
 import math
-import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -225,7 +224,7 @@ def load_study(path: Path, *, pose_actions: Mapping[str, str] | None = None) -> 
     Raises:
         StudyError: The file cannot be read or has faults.
     """
-    return parse_study(_read_text(Path(path)), _shown(Path(path)), pose_actions=pose_actions)
+    return parse_study(_read_text(Path(path)), Path(path).as_posix(), pose_actions=pose_actions)
 
 
 def parse_study(
@@ -241,12 +240,21 @@ def parse_study(
     Raises:
         StudyError: It has faults; the error lists all of them.
     """
-    document = _document(text, source)
-    faults = rules.Faults(text, source, "Study")
+    try:
+        document = rules.parse(text, source, "Study")
+    except rules.UnreadableError as error:
+        raise StudyError([str(error)]) from error
+    faults = rules.Faults(text, source, "Study", StudyError)
     study = _read_study(document, faults, _pose_actions(pose_actions))
-    if faults.found:
-        raise StudyError([message for _, message in sorted(faults.found)])
+    faults.raise_if_any()
     return study
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return rules.read_text(path, "Study")
+    except rules.UnreadableError as error:
+        raise StudyError([str(error)]) from error
 
 
 def _pose_actions(given: Mapping[str, str] | None) -> Mapping[str, str]:
@@ -256,40 +264,6 @@ def _pose_actions(given: Mapping[str, str] | None) -> Mapping[str, str]:
 @lru_cache
 def _embedded_poses() -> Mapping[str, str]:
     return {name: pose.action for name, pose in load_poses().items()}
-
-
-def _shown(path: Path) -> str:
-    return path.as_posix()
-
-
-def _read_text(path: Path) -> str:
-    """Return the file's text with its line ends as they are."""
-    try:
-        return path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise StudyError([f"Study {_shown(path)} cannot be read: {error.strerror}"]) from error
-    except UnicodeDecodeError as error:
-        raise StudyError(
-            [
-                f"Study {_shown(path)} is not UTF-8 text (byte {error.start} is "
-                f"0x{error.object[error.start]:02x}): save it as UTF-8"
-            ]
-        ) from error
-
-
-def _document(text: str, source: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except RecursionError as error:
-        raise StudyError([f"Study {source} is nested too deeply to be read"]) from error
-    except ValueError as error:  # TOMLDecodeError, and integers of thousands of digits
-        found = re.fullmatch(
-            r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error)
-        )
-        what, line, column = found.groups() if found else (str(error), None, None)
-        place = f"{source}:{line}, column {column}" if line else source
-        where = "" if line or not found else " at the end of the file"
-        raise StudyError([f"Study is not valid TOML: {what}{where} ({place})"]) from error
 
 
 # --- reading the tables --------------------------------------------------------------------------
@@ -315,7 +289,12 @@ _LIGHTING_KEYS = ("name", "base", "band", "illuminance_lx", "components")
 _DISTANCE_KEYS = ("distances_m", "bands", "densities_px_per_m")
 _BETAS_MOST = 300  # SMPL-X has no more shape coefficients
 
-_DISTANCE = rules.number("a distance in metres", "distances_m = [5.4, 23.0]", 0.1, 10_000)
+_DISTANCE_LEAST_M, _DISTANCE_MOST_M = 1, 2000  # beyond arm's length, and before sceneries end
+_FOV_MOST_DEG = 170  # the image of a pinhole grows without end towards 180
+
+_DISTANCE = rules.number(
+    "a distance in metres", "distances_m = [5.4, 23.0]", _DISTANCE_LEAST_M, _DISTANCE_MOST_M
+)
 _DENSITY = rules.number("a density in px/m", "densities_px_per_m = [187.5, 43.75]", 0.1, 100_000)
 _AZIMUTH = rules.number("an azimuth in degrees", "azimuths_deg = [0, 45, 90]", 0, 359.999999)
 _ELEVATION = rules.number("an elevation in degrees", "elevations_deg = [0, 22.5]", -90, 90)
@@ -447,7 +426,7 @@ _SENSOR_HEIGHT = rules.number(
     "a sensor's height in mm", "sensor_height_mm = 3.132", 0, 1000, above=True
 )
 _LENS = rules.number("a focal length in mm", "lens_mm = 2.8", 0, 10_000, above=True)
-_FNUMBER = rules.number("an f-number", "fnumber = 1.4", 0, 128, above=True)
+_FNUMBER = rules.number("an f-number", "fnumber = 1.4", 0.1, 128)
 _LOOK_AT = rules.number("a look-at height in metres", "look_at_height_m = 0.9", 0, 100)
 _SHUTTER = rules.number("a shutter limit in seconds", "shutter_limit_s = 0.04", 1 / 50_000, 60)
 _ISO = rules.number("a sensitivity", "iso = 250", 1, 1_000_000)
@@ -470,10 +449,18 @@ def _checked_optics(setup: CameraSetup, faults: rules.Faults) -> Camera | None:
         faults.add(("camera", "resolution"), f"is {rules.show(list(setup.resolution))}: {error}")
         return None
     try:
-        return setup.optics()
+        camera = setup.optics()
     except ValueError as error:
         faults.add(("camera", "window"), f"is {rules.show(list(setup.window or ()))}: {error}")
-        return camera
+    fov_deg = max(camera.image_fov_deg)
+    if fov_deg > _FOV_MOST_DEG:
+        faults.add(
+            ("camera", "lens_mm"),
+            f"is {setup.lens_mm:g}: the image would be {fov_deg:.1f} degrees wide or high, at most "
+            f"{_FOV_MOST_DEG} are allowed; take a longer lens or a smaller window",
+        )
+        return None
+    return camera
 
 
 def _read_distances(setup: CameraSetup, camera: Camera | None, table: rules.Table) -> CameraSetup:
@@ -505,11 +492,11 @@ def _read_distances(setup: CameraSetup, camera: Camera | None, table: rules.Tabl
         )
     )
     for i, distance in enumerate(setup.distances_m):
-        if not 0.1 <= distance <= 10_000:
+        if not _DISTANCE_LEAST_M <= distance <= _DISTANCE_MOST_M:
             faults.add(
                 ("camera", given[0], i),
-                f"needs a distance of {distance:g} m: allowed are 0.1 to 10000 m; "
-                "change lens_mm or the density",
+                f"needs a distance of {distance:g} m: allowed are {_DISTANCE_LEAST_M} to "
+                f"{_DISTANCE_MOST_M} m; change lens_mm or the density",
             )
     _check_above_ground(setup, faults)
     return setup
@@ -557,15 +544,16 @@ def _read_lightings(top: rules.Table) -> tuple[Lighting, ...]:
             'is empty: a study has at least one lighting, as in lightings = ["noon_south"]',
         )
     names = () if names is rules.WRONG else names
-    seen = set(names)
+    seen = {name.lower() for name in names}  # files are named by them, and some systems fold case
     for i, lighting in enumerate(own):
-        if lighting is not None and lighting.name in seen:
+        if lighting is not None and lighting.name.lower() in seen:
             faults.add(
                 ("lighting", i, "name"),
-                f'is "{lighting.name}", which the study already has: give it another name',
+                f'is "{lighting.name}", which the study already has (capitals do not count): '
+                "give it another name",
             )
         elif lighting is not None:
-            seen.add(lighting.name)
+            seen.add(lighting.name.lower())
     return (*(presets[name] for name in names), *(x for x in own if x is not None))
 
 
@@ -637,7 +625,7 @@ _COMPONENTS = rules.list_of(
 def _read_subjects(top: rules.Table) -> tuple[Subject, ...]:
     faults = top.faults
     tables = _tables(top, "subject")
-    if not tables:
+    if not tables and not top.data.get("subject"):
         faults.add(("subject",), "is missing: a study has at least one table [[subject]]")
     subjects = []
     names: set[str] = set()
@@ -835,7 +823,7 @@ def save_study(study: Study, path: Path, *, pose_actions: Mapping[str, str] | No
     path = Path(path)
     if path.exists():
         before = _read_text(path)
-        old = parse_study(before, _shown(path), pose_actions=pose_actions)
+        old = parse_study(before, path.as_posix(), pose_actions=pose_actions)
         if old == study:
             return
         text = _edited(before, old, study)
@@ -847,7 +835,7 @@ def save_study(study: Study, path: Path, *, pose_actions: Mapping[str, str] | No
             _brief_camera_values(study.camera),
             [_brief_lighting_values(lighting) for lighting in study.lightings[len(names) :]],
         )
-    saved = parse_study(text, _shown(path), pose_actions=pose_actions)
+    saved = parse_study(text, path.as_posix(), pose_actions=pose_actions)
     if saved != study:
         raise StudyError([f"Study is not saved: {_difference(study, saved)}"])
     write_file(path, text.encode())

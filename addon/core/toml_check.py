@@ -6,8 +6,10 @@ list every fault.
 
 import difflib
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 from typing import Any
 
 from . import toml_text
@@ -19,6 +21,7 @@ __all__ = [
     "Path",
     "Rule",
     "Table",
+    "UnreadableError",
     "dotted",
     "flag",
     "hint",
@@ -27,7 +30,9 @@ __all__ = [
     "number",
     "one_of",
     "or_word",
+    "parse",
     "plain",
+    "read_text",
     "show",
     "size",
     "text",
@@ -42,24 +47,107 @@ NEEDED: Any = object()
 """The default of a key that must be there."""
 
 
+FAULTS_MOST = 100
+BYTES_MOST = 2_000_000
+
+
+class UnreadableError(ValueError):
+    """A file is no text, or the text no TOML; the message names it and says why."""
+
+
+def read_text(path: FilePath, subject: str) -> str:
+    """Return a TOML file's text with its line ends as they are, without a byte order mark.
+
+    Raises:
+        UnreadableError: It cannot be read, is not UTF-8, or has more than ``BYTES_MOST``.
+    """
+    shown = path.as_posix()
+    try:
+        with path.open("rb") as file:
+            data = file.read(BYTES_MOST + 1)
+        if len(data) > BYTES_MOST:
+            raise UnreadableError(
+                f"{subject} {shown} has more than {BYTES_MOST:,} bytes: it is another file, or "
+                "machine-made; name fewer levels"
+            )
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise UnreadableError(f"{subject} {shown} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UnreadableError(
+            f"{subject} {shown} is not UTF-8 text (byte {error.start} is "
+            f"0x{error.object[error.start]:02x}): save it as UTF-8"
+        ) from error
+
+
+def parse(text: str, source: str, subject: str) -> dict[str, Any]:
+    """Return the document that a TOML text holds.
+
+    Raises:
+        UnreadableError: It is no TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise UnreadableError(f"{subject} {source} is nested too deeply to be read") from error
+    except tomllib.TOMLDecodeError as error:
+        found = re.fullmatch(
+            r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error)
+        )
+        what, line, column = found.groups() if found else (str(error), None, None)
+        place = f"{source}:{line}, column {column}" if line else source
+        where = "" if line or not found else " at the end of the file"
+        raise UnreadableError(f"{subject} is not valid TOML: {what}{where} ({place})") from error
+    except ValueError as error:
+        raise UnreadableError(
+            f"{subject} {source} holds a value that is none: a number of thousands of digits, or "
+            "a day that no calendar has"
+        ) from error
+
+
 class Faults:
     """Collects the problems of a document and gives each its file and line.
+
+    Args:
+        text: The document.
+        source: What to call it.
+        subject: What it is: the first word of each message.
+        error: Makes the exception of the messages.
 
     Attributes:
         found: (line, message) of each.
     """
 
-    def __init__(self, text: str, source: str, subject: str) -> None:
-        self.text = text
+    def __init__(
+        self,
+        text: str,
+        source: str,
+        subject: str,
+        error: Callable[[list[str]], Exception],
+    ) -> None:
         self.source = source
         self.subject = subject
+        self.error = error
         self.layout = toml_text.scan(text)
         self.found: list[tuple[int, str]] = []
 
     def add(self, path: Path, message: str) -> None:
-        """Add a problem: ``SUBJECT PATH MESSAGE (SOURCE:LINE)``."""
-        line = toml_text.line_of(self.text, self.layout, path)
+        """Add a problem: ``SUBJECT PATH MESSAGE (SOURCE:LINE)``.
+
+        Raises what ``error`` makes at once when there are ``FAULTS_MOST``: nobody reads on.
+        """
+        line = toml_text.line_of(self.layout, path)
         self.found.append((line, f"{self.subject} {dotted(path)} {message} ({self.source}:{line})"))
+        if len(self.found) == FAULTS_MOST:
+            self.raise_if_any()
+
+    def raise_if_any(self) -> None:
+        """Raise what ``error`` makes of the messages, in order of lines, if there are any."""
+        if self.found:
+            messages = [message for _, message in sorted(self.found)]
+            if len(messages) == FAULTS_MOST:
+                messages.append(f"The first {FAULTS_MOST} faults are listed, there may be more")
+            raise self.error(messages)
 
 
 @dataclass(frozen=True)
@@ -107,7 +195,11 @@ def dotted(path: Path) -> str:
     """Return a path as in ``subject[0].name``."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            key = part if toml_text.BARE_KEY.fullmatch(part) else show(part)
+            text += f".{key}" if text else key
     return text
 
 
@@ -118,11 +210,14 @@ def show(value: object) -> str:
     if isinstance(value, list) and len(value) > 8:
         return f"a list of {len(value)}"
     try:
-        text = toml_text.format_value(value)
+        # 4.0 where a whole number is needed is not shown as 4.
+        text = repr(value) if isinstance(value, float) else toml_text.format_value(value)
     except TypeError:  # dates and times
         text = str(value)
     except ValueError:  # integers of thousands of digits
         text = "a number of thousands of digits"
+    # As TOML escapes them, or a key could steer the terminal or turn the line around.
+    text = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -227,7 +322,8 @@ def list_of(example: str, item: Rule, *, empty: bool = False, repeats: bool = Fa
 
 def size(what: str, example: str) -> Rule:
     """A (width, height) in pixels."""
-    side = number("a side in pixels", example, 1, 65536, whole=True)
+    # Blender makes smaller pictures larger, and says nothing.
+    side = number("a side in pixels", example, 4, 65536, whole=True)
     says = f"{what} is [width, height] in pixels, as in {example}"
 
     def check(value: Any, path: Path, faults: Faults) -> Any:

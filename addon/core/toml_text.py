@@ -6,6 +6,7 @@ that faults can name lines and saving can keep comments, order and layout.
 A path is a tuple of keys and indices: ``("subject", 0, "name")``.
 """
 
+import bisect
 import json
 import re
 import tomllib
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 __all__ = [
+    "BARE_KEY",
     "Layout",
     "Path",
     "Span",
@@ -30,7 +32,7 @@ Path = tuple[str | int, ...]
 
 _BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _STRING = re.compile(
     r'"""(?:[^\\]|\\.)*?"{3,5}|' + r"'''.*?'{3,5}|" + r'"(?:[^"\\\n]|\\.)*"|' + r"'[^'\n]*'",
     re.DOTALL,
@@ -64,10 +66,12 @@ class Layout:
     Attributes:
         values: Path -> span of each key and list item, in the order of the text.
         headers: Path -> offset of the bracket of each ``[table]`` and ``[[table]]``.
+        line_ends: Offsets of the line ends.
     """
 
     values: dict[Path, Span] = field(default_factory=dict)
     headers: dict[Path, int] = field(default_factory=dict)
+    line_ends: list[int] = field(default_factory=list)
 
 
 @lru_cache(maxsize=8)
@@ -76,18 +80,21 @@ def scan(text: str) -> Layout:
     return _Scanner(text).layout
 
 
-def line_of(text: str, layout: Layout, path: Path) -> int:
+def line_of(layout: Layout, path: Path) -> int:
     """Return the line (from 1) of a path, or of the nearest thing above it; else 1."""
     for length in range(len(path), 0, -1):
         part = path[:length]
         if part in layout.values:
-            return text.count("\n", 0, layout.values[part].key_start) + 1
-        if part in layout.headers:
-            return text.count("\n", 0, layout.headers[part]) + 1
-        below = [span.key_start for p, span in layout.values.items() if p[:length] == part]
-        below += [offset for p, offset in layout.headers.items() if p[:length] == part]
-        if below:
-            return text.count("\n", 0, min(below)) + 1
+            offset = layout.values[part].key_start
+        elif part in layout.headers:
+            offset = layout.headers[part]
+        else:
+            below = [span.key_start for p, span in layout.values.items() if p[:length] == part]
+            below += [place for p, place in layout.headers.items() if p[:length] == part]
+            if not below:
+                continue
+            offset = min(below)
+        return bisect.bisect_left(layout.line_ends, offset) + 1
     return 1
 
 
@@ -192,7 +199,8 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.layout = Layout()
+        self.layout = Layout(line_ends=[found.start() for found in re.finditer("\n", text)])
+        self.last_indices: dict[Path, int] = {}  # of each array of tables
         table: Path = ()
         for start in self._items():
             if text[start] == "[":
@@ -222,30 +230,21 @@ class _Scanner:
         path: Path = ()
         for key in keys[:-1]:
             path = (*path, key)
-            last = self._last_index(path)
-            path = path if last is None else (*path, last)
+            if path in self.last_indices:
+                path = (*path, self.last_indices[path])
         path = (*path, keys[-1])
         if array:
-            last = self._last_index(path)
-            path = (*path, 0 if last is None else last + 1)
+            self.last_indices[path] = self.last_indices.get(path, -1) + 1
+            path = (*path, self.last_indices[path])
         self.layout.headers[path] = start
         return path
-
-    def _last_index(self, path: Path) -> int | None:
-        indices = [
-            p[len(path)]
-            for p in self.layout.headers
-            if len(p) > len(path) and p[: len(path)] == path
-        ]
-        whole = [index for index in indices if isinstance(index, int)]
-        return max(whole) if whole else None
 
     def _keys(self) -> list[str]:
         keys = []
         while True:
             self._skip(_SPACE)
             quoted = self.text[self.at] in "\"'"
-            found = self._skip(_STRING if quoted else _BARE_KEY)
+            found = self._skip(_STRING if quoted else BARE_KEY)
             keys.append(next(iter(tomllib.loads(f"{found} = 0"))) if quoted else found)
             self._skip(_SPACE)
             if not self.text.startswith(".", self.at):
