@@ -602,7 +602,7 @@ def compare(a: Path, b: Path) -> list[str]:
     """What two datasets differ in, one line each; empty when they are equal.
 
     Equal datasets have equal rows, in whatever parts and order, and equal files: study, card and
-    everything under depth/, light/, masks/ and media/clean/. ``log.jsonl``, the analysis' directories
+    all under depth/, light/, masks/ and media/clean/. ``log.jsonl``, the analysis' directories
     and temporary files of killed writers do not count.
 
     Raises:
