@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -40,6 +41,8 @@ __all__ = ["OUTCOMES", "EvaluateError", "Run", "RunSummary", "evaluate", "read_r
 OUTCOMES = ("ok", "unparsed", "error")
 _FLUSH_S = 2.0
 _FLUSH_ROWS = 64
+# Names of directories go into tables that spreadsheets open, where "=" begins a formula.
+_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+-]*")
 
 Row = dict[str, Any]
 
@@ -173,6 +176,11 @@ def read_runs(dataset: Dataset, task_name: str = "presence") -> list[Run]:
     runs = []
     known = with_variants(dataset)
     for path in sorted((dataset.root / "runs").glob("*/run.json")):
+        if not _RUN.fullmatch(path.parent.name):
+            raise EvaluateError(
+                f"{path.parent}: a run is named by letters, digits and . _ = + -, beginning with a "
+                "letter or digit: rename the directory"
+            )
         about = _read_about(path)
         table = path.parent / "predictions.jsonl"
         if about["task"] != task_name or not table.is_file():

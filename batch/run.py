@@ -87,8 +87,10 @@ def main(arguments: Sequence[str]) -> int:
             sys.stderr.write(f"{already} views are done already\n")
         with writing(options.out, f"shard-{options.shard[0]}-of-{options.shard[1]}"):
             return _render(options, study, jobs, interrupt)
-    except (DatasetError, OSError) as error:
+    except DatasetError as error:
         return _complain(str(error), WRONG_USE)
+    except OSError as error:
+        return _complain(f"{error.filename or options.out}: {error.strerror}", WRONG_USE)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -159,7 +161,13 @@ def _same_blender(root: Path) -> None:
 
     mine = ".".join(str(part) for part in bpy.app.version)
     for row in open_dataset(root).views.values():
-        theirs = row["render"]["blender"]
+        try:
+            theirs = row["render"]["blender"]
+        except (KeyError, TypeError) as error:
+            raise DatasetError(
+                f"{root}: view {row['view_id']} does not say which Blender rendered it: the row is "
+                "damaged; limen check tells of others like it"
+            ) from error
         if theirs != mine:
             raise DatasetError(
                 f"{root} was begun with Blender {theirs} and this is {mine}: go on with the same "

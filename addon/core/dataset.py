@@ -290,6 +290,8 @@ def init_dataset(root: Path, study_text: str) -> None:
         DatasetError: ``root`` holds a dataset of another study, or other files.
     """
     root, study = Path(root), Path(root) / "study.toml"
+    if root.exists() and not root.is_dir():
+        raise DatasetError(f"{root} is a file; a dataset is a directory: choose another name")
     root.mkdir(parents=True, exist_ok=True)
     foreign = sorted(
         entry.name

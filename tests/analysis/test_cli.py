@@ -192,3 +192,22 @@ def test_bodies_refuses_what_is_no_wheel(limen, tmp_path):
     result = limen("bodies", "--wheel", tmp_path / "x.whl", "--out", tmp_path)
     assert result.exit_code == 1
     assert "is not a wheel" in told(result)
+
+
+def test_what_steers_a_terminal_is_escaped(limen, root):
+    (part,) = root.glob("views/*.jsonl")
+    lines = part.read_text().splitlines()
+    row = json.loads(lines[0])
+    row["family"] = "\x1b[2J\u202e"
+    part.write_text("\n".join([json.dumps(row, ensure_ascii=False), *lines[1:]]) + "\n")
+    result = limen("check", root, "--quick")
+    assert result.exit_code == 1
+    assert "\x1b[2J" not in result.stdout
+    assert "\u202e" not in result.stdout
+
+
+def test_a_report_on_a_damaged_study_is_one_message(limen, root):
+    (root / "study.toml").write_bytes(b"x = [")
+    result = limen("report", root)
+    assert result.exit_code == 2
+    assert "Study is not valid TOML" in told(result)

@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from limen.addon.core.dataset import open_dataset, read_table
+from limen.addon.core.dataset import DatasetError, open_dataset, read_table
 from limen.analysis.evaluate import EvaluateError, evaluate, read_runs
 from limen.analysis.models import MODELS, Answer, AnswerError, Model, ModelError, make_model
 from limen.analysis.tasks import TASKS
@@ -266,4 +266,58 @@ def test_a_damaged_run_json_is_named(dataset):
     evaluate(dataset, answering("yes"), limit=1)
     (dataset.root / "runs/stub/run.json").write_text("{")
     with pytest.raises(EvaluateError, match=r"stub.run\.json is damaged"):
+        read_runs(dataset)
+
+
+# --- what a disk or a hand has changed -----------------------------------------------------------
+
+
+def test_an_image_that_is_not_the_recorded_one_is_an_error_not_an_answer(dataset):
+    first, second = list(dataset.index)[:2]
+    paths = [dataset.root / dataset.index[i]["media"]["clean"]["path"] for i in (first, second)]
+    paths[0].write_bytes(paths[1].read_bytes())
+    calls = []
+    assert evaluate(dataset, answering("yes", calls)).outcomes == {"error": 1, "ok": 44}
+    assert len(calls) == 44
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("id", 7), ("media_sha256", None), ("outcome", "fine"), ("prediction", 2), ("outcome", [])],
+)
+def test_an_answer_that_was_not_written_here_is_refused(dataset, key, value):
+    evaluate(dataset, answering("yes"), limit=1)
+    table = dataset.root / "runs/stub/predictions.jsonl"
+    rows = [{**row, key: value} for row in read_table(table)]
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for read in (lambda: evaluate(dataset, answering("yes")), lambda: read_runs(dataset)):
+        with pytest.raises(EvaluateError, match=r"predictions\.jsonl:1 is no answer"):
+            read()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("model", {"name": 7, "settings": {}}), ("model", []), ("sessions", [1]), ("variant", None)],
+)
+def test_a_run_that_says_nonsense_about_itself_is_refused(dataset, key, value):
+    evaluate(dataset, answering("yes"), limit=1)
+    path = dataset.root / "runs/stub/run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(EvaluateError, match=r"run\.json is damaged"):
+        read_runs(dataset)
+
+
+def test_a_run_has_one_writer_at_a_time(dataset):
+    def meanwhile(path, question):
+        with pytest.raises(DatasetError, match="is being written by another process"):
+            evaluate(dataset, answering("no"))
+        return Answer("yes")
+
+    assert evaluate(dataset, Model("stub", {}, meanwhile, label="stub"), limit=1).asked == 3
+
+
+def test_a_run_that_a_spreadsheet_would_take_for_a_formula_is_refused(dataset):
+    evaluate(dataset, answering("yes"), limit=1)
+    (dataset.root / "runs/stub").rename(dataset.root / "runs/=1+1")
+    with pytest.raises(EvaluateError, match="rename the directory"):
         read_runs(dataset)

@@ -1,6 +1,7 @@
 import dataclasses
 import hashlib
 import pickle
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -136,7 +137,7 @@ def test_another_skeleton_is_refused(tmp_path: Path) -> None:
 
 
 def test_faces_beyond_the_vertices_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BodyError, match=f"f holds {V}, allowed is 0 to {V - 1}"):
+    with pytest.raises(BodyError, match=f"f holds .* to {V}, allowed is 0 to {V - 1}"):
         load_body(save(tmp_path / "b.npz", f=np.full((F, 3), V)))
 
 
@@ -351,3 +352,38 @@ def test_clothing_fits_a_body_of_another_mesh(neutral: Body) -> None:
     half = dataclasses.replace(neutral, faces=neutral.faces[::2])
     assert set(clothing_regions(half)) == set(range(len(CLOTHING_REGIONS)))
     assert np.isfinite(clothing_displacements_m(half)).all()
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "says"),
+    [
+        ("v_template", np.full((V, 3), np.nan), "v_template holds nan to nan"),
+        ("weights", np.full((V, 55), "x"), "weights holds values of type <U1"),
+        ("posedirs", np.full((V, 3, 486), 1e300), r"posedirs holds 1e\+300 to"),
+        ("f", np.zeros((F, 3)), "f holds values of type float64, allowed are whole numbers"),
+    ],
+)
+def test_values_that_are_no_usable_numbers_are_refused(
+    tmp_path: Path, key: str, values: np.ndarray, says: str
+) -> None:
+    with pytest.raises(BodyError, match=says):
+        load_body(save(tmp_path / "b.npz", **{key: values}))
+
+
+def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
+    path = save(tmp_path / "b.npz")
+    data = bytearray(path.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 100] = bytes(100)
+    path.write_bytes(data)
+    with pytest.raises(BodyError, match=r"b\.npz is damaged"):
+        load_body(path)
+
+
+def test_an_archive_that_unpacks_without_end_is_not_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "b.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("weights.npy", b"")
+        archive.infolist()[0].file_size = 3 << 30  # what the directory will say
+    with pytest.raises(BodyError, match=r"unpacks to 3\.2 GB"):
+        load_body(path)

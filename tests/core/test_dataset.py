@@ -15,6 +15,7 @@ from limen.addon.core.dataset import (
     append_table,
     compare,
     done_views,
+    exclusive,
     file_record,
     frozen_study,
     init_dataset,
@@ -506,3 +507,83 @@ def test_a_table_of_another_dataset_is_not_joined(tmp_path):
         join(dataset, [{"id": f"{view_id(1)}-night", "lighting": "noon"}])
     with pytest.raises(DatasetError, match="keyed by id or view_id"):
         join(dataset, [], key="lighting")
+
+
+# --- hostile lines and disks ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        b'{"view_id":"v000000000001","x":NaN}',
+        b'{"view_id":"v000000000001","x":-Infinity}',
+        b'{"view_id":"v000000000001","x":' + b"9" * 400 + b"}",
+        b'{"view_id":"v000000000001","x":"\\ud800"}',
+        b"[" * 100_000,
+        b"\xff\xfe{}",
+    ],
+    ids=["nan", "infinity", "digits", "surrogate", "deep", "bytes"],
+)
+def test_a_line_that_is_no_json_of_the_contract_is_passed_over_and_named(tmp_path, hostile):
+    render(tmp_path, [1])
+    with (tmp_path / "views/000.jsonl").open("ab") as file:
+        file.write(hostile + b"\n")
+    dataset = open_dataset(tmp_path)
+    assert list(dataset.views) == [view_id(1)]
+    assert dataset.broken_lines == ["views/000.jsonl:2"]
+    table = tmp_path / "table.jsonl"
+    table.write_bytes(hostile + b"\n")
+    with pytest.raises(DatasetError, match="is not JSON"):
+        read_table(table)
+
+
+def test_a_part_that_is_a_link_to_nothing_is_an_error_not_an_empty_part(tmp_path):
+    render(tmp_path, [1])
+    (tmp_path / "views/other.jsonl").symlink_to("/an/unmounted/disk.jsonl")
+    with pytest.raises(DatasetError, match=r"other\.jsonl is a directory, a pipe or a link"):
+        _ = open_dataset(tmp_path).views
+
+
+def test_a_pipe_among_the_parts_does_not_block(tmp_path):
+    render(tmp_path, [1])
+    os.mkfifo(tmp_path / "views/other.jsonl")
+    with pytest.raises(DatasetError, match="a pipe"):
+        done_views(tmp_path)
+
+
+def test_media_that_is_no_record_is_an_error_that_names_the_line(tmp_path):
+    render(tmp_path, [1])
+    part = tmp_path / "index/000.jsonl"
+    rows = [json.loads(line) for line in part.read_text().splitlines()]
+    rows[1]["media"]["clean"] = 7
+    part.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DatasetError, match=r"000\.jsonl:2: its files are not recorded"):
+        _ = open_dataset(tmp_path).index
+
+
+def test_an_error_of_the_disk_names_the_file_and_no_temporary_one(tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    for write in (
+        lambda path: write_file(path, b"x"),
+        lambda path: append_table(path, [{"x": 1}]),
+    ):
+        with pytest.raises(OSError, match="No space left") as caught:
+            write(tmp_path / "x.jsonl")
+        assert caught.value.filename == str(tmp_path / "x.jsonl")
+
+
+def test_a_lock_is_held_for_a_block_and_no_longer(tmp_path):
+    busy = pytest.raises(DatasetError, match="is being written by another process")
+    with exclusive(tmp_path / "run/lock"), busy, exclusive(tmp_path / "run/lock"):
+        pass
+    with exclusive(tmp_path / "run/lock"):
+        pass
+
+
+def test_a_file_in_the_datasets_place_is_named(tmp_path):
+    (tmp_path / "x").write_text("")
+    with pytest.raises(DatasetError, match="x is a file; a dataset is a directory"):
+        init_dataset(tmp_path / "x", STUDY)

@@ -1,6 +1,7 @@
 """Lightings as data, and the unit layers that they are sums of. Formulas: docs/dataset.md."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -115,10 +116,12 @@ def test_a_layers_name_says_what_shines(name, kind, azimuth_deg, elevation_deg):
 @pytest.mark.parametrize(
     "name",
     ["", "sun", "dome", "dome-", "dome-vertical", "glow", "glow-360", "glow--1", "glow-nan",
-     "sun-180", "sun-180-0", "sun-180-91", "sun-360-10", "sun-1-2-3", "sun-a-b", "alpha"],
+     "sun-180", "sun-180-0", "sun-180-91", "sun-360-10", "sun-1-2-3", "sun-a-b", "alpha",
+     "sun-1e2-60", "sun- 10-60", "sun-1_0-60", "sun-010-60", "sun-10-60.0", "glow-+10",
+     "glow-\u0661"],
 )  # fmt: skip
 def test_a_name_of_no_layer_is_an_error_that_says_what_is_allowed(name):
-    with pytest.raises(LightingError, match=f"'{name}' is no light layer: allowed are dome-unif"):
+    with pytest.raises(LightingError, match=re.escape(f"'{name}' is no light layer: allowed are")):
         parse_layer(name)
 
 

@@ -315,6 +315,7 @@ def test_right_hands_are_mirrored_left_hands(tmp_path: Path) -> None:
         ('["waving"]', '["Waving"]', r'phrases\[0\] is "Waving": .*lower-case.*wave.toml:3\)'),
         ("source", "sorce", r"sorce is no key of the file: did you mean source.*wave.toml:4\)"),
         ('"wave_2"', '"wave_1"', "pose wave_1 is also in wave.toml"),
+        ("[0, -90, 0]", f"[0, {10**400}, 0]", r"left_elbow is \[0, 1000+\.*: .*wave.toml:16\)"),
         ("[[pose]]", "[[pose]", r"not valid TOML: Expected .*wave.toml:7, column 7\)"),
     ],
 )

@@ -810,3 +810,51 @@ def test_a_formatted_value_reads_back_as_it_was(value):
 
 def test_a_formatted_whole_number_stays_short():
     assert toml_text.format_value([45.0, 22.5, math.inf]) == "[45, 22.5, inf]"
+
+
+# --- hostile files -------------------------------------------------------------------------------
+
+
+def test_a_byte_order_mark_does_not_matter(tmp_path):
+    (tmp_path / "x.toml").write_text(SMALL, encoding="utf-8-sig")
+    assert load_study(tmp_path / "x.toml") == parse_study(SMALL)
+
+
+def test_a_file_of_megabytes_is_another_file(tmp_path):
+    (tmp_path / "x.toml").write_text(SMALL + "#" * 2_000_000)
+    with pytest.raises(StudyError, match=r"x\.toml has more than 2,000,000 bytes"):
+        load_study(tmp_path / "x.toml")
+
+
+def test_a_file_with_faults_without_end_lists_the_first_hundred():
+    said = problems("".join(f"key{i} = {i}\n" for i in range(5000)))
+    assert len(said) == 101
+    assert said[-1] == "The first 100 faults are listed, there may be more"
+
+
+def test_what_steers_a_terminal_is_escaped_in_keys_and_values():
+    said = problem('"a\\u001b[31m\\nb" = 1\n' + SMALL)
+    assert said.startswith('Study "a\\u001b[31m\\nb" is no key of the file')
+    assert r"\u202e" in problem(changed('"ada"', '"ada\u202e"'))
+
+
+def test_a_number_of_thousands_of_digits_is_one_clear_fault():
+    assert "holds a value that is none" in problem(changed("seed = 1", "seed = " + "9" * 5000))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("[5.376]", "[2001]", r"distances_m\[0\] is 2001: .* at most 2000"),
+        ("azimuths_deg", "window = [2, 8]\nazimuths_deg", r"window\[0\] is 2: .* at least 4"),
+        ("azimuths_deg", "lens_mm = 0.2\nazimuths_deg", "lens_mm is 0.2: .* 171.4 degrees wide"),
+        ("azimuths_deg", "fnumber = 1e-300\nazimuths_deg", "fnumber is 1e-300: .* at least 0.1"),
+    ],
+)
+def test_a_camera_that_cannot_be_rendered_faithfully_is_refused(old, new, says):
+    assert re.match(rf"Study camera\.{says}", problem(changed(old, new)))
+
+
+def test_lightings_that_differ_in_capitals_only_would_share_files():
+    text = SMALL + '\n[[lighting]]\nname = "NOON_south"\nbase = "night"\n'
+    assert 'lighting[0].name is "NOON_south", which the study already has' in problem(text)
