@@ -228,6 +228,8 @@ def _check_density(view: Row) -> Iterator[Problem]:
 def _check_shares(view: Row) -> Iterator[Problem]:
     visible, full = view["visible_px"], view["full_px"]
     pixels = view["camera"]["width"] * view["camera"]["height"]
+    if view["target_present"] and not visible:
+        yield Problem(view["view_id"], "has a target of which no pixel is visible")
     expected = {
         "visible_area_share": visible / pixels,
         "unoccluded_fraction": visible / full if full else None,

@@ -13,7 +13,7 @@ from ..core.image_io import LayerImage, write_layers, write_png
 from ..core.lighting import layers_of
 from ..core.study import Study
 from ..scene import compat, lighting, render, stack, stage
-from ..scene.view import set_up_view
+from ..scene.view import place_camera, set_up_view
 
 __all__ = ["Cost", "estimate_cost"]
 
@@ -39,6 +39,7 @@ def estimate_cost(study: Study, specs: Sequence[ViewSpec], assets_dir: Path | No
     Raises:
         RenderError: The render fails.
         AssetError: A body is missing.
+        SceneryError: A camera stands inside a scenery.
     """
     if not specs:
         return Cost(0, 0, 0, 0.0, 0)
@@ -47,6 +48,14 @@ def estimate_cost(study: Study, specs: Sequence[ViewSpec], assets_dir: Path | No
     with_person = [spec for spec in specs if spec.target_present]
     width, height = study.camera.optics().image_px
     pixels = width * height
+    backgrounds = {
+        tuple(
+            spec.factors[k] for k in ("scenery", "distance_m", "azimuth_deg", "elevation_deg")
+        ): spec
+        for spec in specs
+    }
+    for _, spec in sorted(backgrounds.items()):  # by scenery: each is built once
+        place_camera(study, spec)
     step = max(1, len(with_person) // _SAMPLED_VIEWS)
     areas = []
     for spec in with_person[::step][:_SAMPLED_VIEWS]:
@@ -57,10 +66,6 @@ def estimate_cost(study: Study, specs: Sequence[ViewSpec], assets_dir: Path | No
     if not areas:
         set_up_view(study, specs[0], assets_dir)
     second_per_px, layer_byte_per_px, image_byte_per_px = _measure_tile(study, width, height)
-    backgrounds = {
-        tuple(spec.factors[k] for k in ("scenery", "distance_m", "azimuth_deg", "elevation_deg"))
-        for spec in specs
-    }
     plates = 0 if exact else len(backgrounds)
     images = len(specs) * len(study.lightings)
     if exact:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import bpy
 import numpy as np
+from mathutils import Vector
 
 from ..core.lighting import Layer
 from ..core.optics import Camera, CameraPose
@@ -18,6 +19,7 @@ from .subject import subject_hidden
 
 __all__ = [
     "bare_scene",
+    "camera_is_buried",
     "measure_irradiance",
     "set_camera",
     "set_scenery",
@@ -74,6 +76,22 @@ def set_camera(camera: Camera, pose: CameraPose) -> None:
     """Aim the camera of both scenes."""
     camera_rig.aim_camera(stage_scene(), camera, pose)
     camera_rig.aim_camera(bare_scene(), camera, pose)
+
+
+def camera_is_buried() -> bool:
+    """Return whether the camera stands inside the ground or a rock, where it would see nothing.
+
+    Seen from inside, what lies straight above shows its back.
+    """
+    scene = stage_scene()
+    view_layer = scene.view_layers[0]
+    with subject_hidden():
+        view_layer.update()
+        up = Vector((0.0, 0.0, 1.0))
+        hit, _, normal, *_ = scene.ray_cast(
+            view_layer.depsgraph, scene.camera.matrix_world.translation, up
+        )
+    return hit and normal.dot(up) > 0
 
 
 def measure_irradiance(

@@ -21,10 +21,10 @@ from ..core.poses import Pose, load_poses
 from ..core.study import Study, Subject
 from ..core.version import __version__
 from . import camera_rig, compat, render, stack, stage
-from .scenery import scenery_version
+from .scenery import SceneryError, scenery_version
 from .subject import PASS_INDEX, PlacedSubject, body_model, place_subject, remove_subject
 
-__all__ = ["SetView", "find_parts", "render_view", "set_up_view"]
+__all__ = ["SetView", "find_parts", "place_camera", "render_view", "set_up_view"]
 
 Row = dict[str, Any]
 Box = tuple[int, int, int, int]
@@ -81,24 +81,40 @@ def _body_file(subject: Subject, assets_dir: Path | None) -> Path:
     return path
 
 
+def place_camera(study: Study, spec: ViewSpec) -> tuple[Camera, CameraPose]:
+    """Build a view's scenery and aim its camera.
+
+    Raises:
+        SceneryError: The scenery is not there, or the camera stands inside it.
+    """
+    factors = spec.factors
+    scenery = str(factors["scenery"])
+    distance_m, azimuth_deg, elevation_deg = (
+        float(factors[name]) for name in ("distance_m", "azimuth_deg", "elevation_deg")
+    )
+    stage.set_scenery(scenery)
+    camera = study.camera.optics()
+    pose = look_at_pose(azimuth_deg, elevation_deg, distance_m, study.camera.look_at_height_m)
+    stage.set_camera(camera, pose)
+    if stage.camera_is_buried():
+        raise SceneryError(
+            f"the camera at {distance_m:g} m, azimuth {azimuth_deg:g}, elevation {elevation_deg:g} "
+            f"stands inside the {scenery}'s ground: raise camera.elevations_deg, or leave out this "
+            "azimuth or distance"
+        )
+    return camera, pose
+
+
 def set_up_view(study: Study, spec: ViewSpec, assets_dir: Path | None = None) -> SetView:
     """Build a view on the stage: scenery, camera and subject. The light is left as it is.
 
     Raises:
         AssetError: The subject's body is not there.
-        SceneryError: The scenery is not there.
+        SceneryError: The scenery is not there, or the camera stands inside it.
     """
     factors = spec.factors
-    stage.set_scenery(str(factors["scenery"]))
-    camera = study.camera.optics()
+    camera, camera_pose = place_camera(study, spec)
     distance_m = float(factors["distance_m"])
-    camera_pose = look_at_pose(
-        float(factors["azimuth_deg"]),
-        float(factors["elevation_deg"]),
-        distance_m,
-        study.camera.look_at_height_m,
-    )
-    stage.set_camera(camera, camera_pose)
     if not spec.target_present:
         remove_subject()
         return SetView(study, spec, camera, camera_pose, distance_m)

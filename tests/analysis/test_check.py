@@ -249,3 +249,10 @@ def test_progress_tells_how_far_each_check_is(root):
     check_dataset(root, quick=True, progress=lambda *step: told.append(step))
     assert ("pixel density", 1, 15) in told
     assert ("files, size", 108, 108) in told
+
+
+def test_a_target_of_which_nothing_is_visible_is_found(root):
+    view_id = edit_view(root, visible_px=0)["view_id"]
+    assert (view_id, "has a target of which no pixel is visible") in [
+        (where, what) for _, where, what in problems(root, quick=True)
+    ]

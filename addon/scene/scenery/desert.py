@@ -80,7 +80,7 @@ def _add_ground(collection: bpy.types.Collection, waves: NDArray) -> None:
     x = (radii[:, None] * np.cos(angle)).ravel()
     y = (radii[:, None] * np.sin(angle)).ravel()
     vertices = np.stack([x, y, _height_m(x, y, waves)], axis=-1)
-    faces = grid_faces(len(radii), around, closed=True)
+    faces = grid_faces(len(radii), around, closed=True)[:, ::-1]  # angles run left: face up
     _object_from(collection, "Limen Ground", vertices, faces, _sand())
     middle = np.vstack([vertices[:around], [[0.0, 0.0, 0.0]]])
     index = np.arange(around)
