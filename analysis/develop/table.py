@@ -7,7 +7,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...addon.core.dataset import Dataset, DatasetError, append_table, read_table, write_file
+from ...addon.core.dataset import (
+    Dataset,
+    DatasetError,
+    append_table,
+    read_table,
+    recorded_files,
+    write_file,
+)
 
 __all__ = ["VARIANTS", "drop_rows", "is_there", "read_develop", "with_variants", "write_rows"]
 
@@ -25,18 +32,19 @@ def read_develop(root: Path) -> dict[Key, Row]:
     Of two rows for one image the later one counts.
 
     Raises:
-        DatasetError: A line is no row of this table.
+        DatasetError: A line is no row of this table, or its path leaves the dataset.
     """
     found: dict[Key, Row] = {}
     for part in _parts(root):
         for number, row in enumerate(read_table(part), 1):
             try:
                 key = row["id"], row["variant"]
-                row["path"], row["size"], row["sha256"], row["settings"]
-            except KeyError as error:
+                row["settings"]
+                recorded_files({"media": {row["variant"]: row}})  # also: no path leaves the dataset
+            except (DatasetError, KeyError, TypeError) as error:
                 raise DatasetError(
                     f"{part}:{number} is no row of the develop table: {error}"
-                ) from (error)
+                ) from error
             found[key] = row
     return dict(sorted(found.items()))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from limen.addon.core.dataset import compare, open_dataset
+from limen.addon.core.dataset import DatasetError, compare, open_dataset
 from limen.addon.core.image_io import read_png
 from limen.addon.core.photometry import srgb_decode
 from limen.analysis import cli
@@ -339,3 +339,11 @@ def test_the_preview_shows_every_stage_and_five_illuminances_without_a_network(s
     assert "http" not in page.replace("http://www.w3.org", "")
     with pytest.raises(run.DevelopChoiceError, match="no media item 'nothing'"):
         build_preview(small, "nothing", tmp_path / "page.html")
+
+
+@pytest.mark.parametrize("path", ["../outside.png", "/etc/hosts"])
+def test_a_row_whose_path_leaves_the_dataset_is_refused(tmp_path, path):
+    row = {"id": "v0-night", "variant": "nv", "path": path, "size": 1, "sha256": "0"}
+    table.write_rows(tmp_path, [row | {"settings": "s"}])
+    with pytest.raises(DatasetError, match=r"000\.jsonl:1 is no row of the develop table"):
+        table.read_develop(tmp_path)
