@@ -27,7 +27,7 @@ test: setup  ## every test; real Blenders are those named in LIMEN_BLENDERS=path
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-fast: setup  ## the tests that render nothing, install nothing and need no Blender: a minute at most
-	$(BIN)/python -m pytest -m "not render and not real_blender and not install" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not render and not real_blender and not install and not slow" $(PYTEST_ARGS)
 
 lint: $(READY)  ## format, lint and types, checked
 	$(BIN)/ruff format --check

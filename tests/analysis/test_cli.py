@@ -94,7 +94,7 @@ def test_a_bug_shows_its_traceback(limen, root, monkeypatch):
     def broken(*arguments):
         raise KeyError("a bug")
 
-    monkeypatch.setattr(cli, "_check", broken)
+    monkeypatch.setattr(cli.dataset, "check_and_show", broken)
     assert isinstance(limen("check", root).exception, KeyError)
 
 
@@ -109,7 +109,7 @@ def test_ctrl_c_exits_with_130_and_says_how_to_go_on(limen, root, monkeypatch):
     def stopped(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_evaluate", stopped)
+    monkeypatch.setattr(cli.evaluation, "ask_and_show", stopped)
     result = limen("evaluate", root, "--model", "hog")
     assert result.exit_code == 130
     assert told(result) == "stopped. The same command goes on where it stopped."

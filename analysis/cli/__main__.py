@@ -1,0 +1,5 @@
+"""`python -m limen.analysis.cli`."""
+
+from . import main
+
+main()
