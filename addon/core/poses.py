@@ -6,6 +6,7 @@ are degrees in the files and radians in here.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,8 @@ def load_poses(directory: Path | None = None) -> dict[str, Pose]:
     """Read every action file of a directory.
 
     Args:
-        directory: Holds one `<action>.toml` per action; Limen's own library by default.
+        directory: Holds one `<action>.toml` per action; by default Limen's own library, which is
+            read once.
 
     Returns:
         The poses by name, ordered by file and by their order in it.
@@ -73,7 +75,18 @@ def load_poses(directory: Path | None = None) -> dict[str, Pose]:
         PoseError: There is no pose file, a file is not valid, or two poses share a name. The
             message lists every fault of the file.
     """
-    directory = directory or POSES_DIR
+    return dict(_own_library()) if directory is None else _read_library(directory)
+
+
+@lru_cache
+def _own_library() -> dict[str, Pose]:
+    library = _read_library(POSES_DIR)
+    for pose in library.values():
+        pose.axis_angle_rad.flags.writeable = False  # it belongs to all who load it
+    return library
+
+
+def _read_library(directory: Path) -> dict[str, Pose]:
     files = sorted(path for path in directory.glob("*.toml") if path.name != _HANDS_FILE)
     if not files:
         raise PoseError(f"{directory} holds no pose files: put one ACTION.toml per action there")
@@ -135,8 +148,13 @@ def to_toml(poses: Sequence[Pose]) -> str:
             "",
             "[[pose]]",
             f"name = {toml_text.format_value(pose.name)}",
-            "[pose.rotations_deg]",
         ]
+        lines += [
+            f"{key} = {toml_text.format_value(getattr(pose, key))}"
+            for key in ("source", "licence")
+            if getattr(pose, key) != getattr(first, key)
+        ]
+        lines.append("[pose.rotations_deg]")
         for joint, vector in zip(JOINT_NAMES, np.degrees(pose.axis_angle_rad), strict=True):
             rounded = [round(float(x), 2) + 0.0 for x in vector]
             if any(rounded):
@@ -201,19 +219,22 @@ def _load_action(path: Path, hands: _Hands) -> list[Pose]:
     )
     poses = []
     for number, table in enumerate(() if tables is rules.WRONG else tables):
-        name, axis_angle_rad = _read_pose(table, ("pose", number), hands, faults)
-        poses.append(Pose(name, action, title, phrases, axis_angle_rad, source, licence))
+        name, axis_angle_rad, own = _read_pose(table, ("pose", number), hands, faults)
+        origin = {"source": source, "licence": licence, **own}
+        poses.append(Pose(name, action, title, phrases, axis_angle_rad, **origin))
     faults.raise_if_any()
     return poses
 
 
 def _read_pose(
     data: Any, path: rules.Path, hands: _Hands, faults: rules.Faults
-) -> tuple[str, NDArray[np.float64]]:
-    """Name and axis-angle (55, 3) of a [[pose]]."""
+) -> tuple[str, NDArray[np.float64], dict[str, str]]:
+    """Name and axis-angle (55, 3) of a [[pose]], and where it comes from if not as the file."""
     angles_deg = np.zeros((len(JOINT_NAMES), 3))
-    table = rules.Table(data, path, ("name", "hands", "rotations_deg"), faults)
+    keys = ("name", "source", "licence", "hands", "rotations_deg")
+    table = rules.Table(data, path, keys, faults)
     name: str = table.take("name", _NAME)
+    own = {key: table.take(key, _TEXT) for key in ("source", "licence") if key in table.data}
     chosen = rules.Table(table.data.get("hands", {}), (*path, "hands"), ("left", "right"), faults)
     for side, sign in (("left", [1, 1, 1]), ("right", [1, -1, -1])):
         hand = chosen.take(side, rules.one_of("a hand", hands), None)
@@ -226,7 +247,7 @@ def _read_pose(
         rotation = rotations.take(joint, _ROTATION, None)
         if rotation is not None and rotation is not rules.WRONG:
             angles_deg[JOINT_NAMES.index(joint)] = rotation
-    return name, np.radians(angles_deg)
+    return name, np.radians(angles_deg), own
 
 
 def _load_hands(path: Path) -> _Hands:
