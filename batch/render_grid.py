@@ -17,7 +17,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 _PACKAGE = "limen"
 
 
-def _load_package() -> ModuleType:
+def load_package() -> ModuleType:
     """Return Limen: the extension that Blender has loaded, or this checkout under its name.
 
     Raises:
@@ -49,7 +49,7 @@ def _import_checkout() -> ModuleType:
 
 def _main() -> int:
     arguments = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else sys.argv[1:]
-    package = _load_package()
+    package = load_package()
     run = importlib.import_module(f"{package.__name__}.batch.run")
     return run.main(arguments)
 

@@ -6,8 +6,10 @@ import os
 import platform
 import signal
 import sys
+import threading
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from types import FrameType
 
@@ -24,8 +26,9 @@ from ..addon.core.dataset import (
 from ..addon.core.factors import ViewSpec
 from ..addon.core.study import Study, dump_study
 from ..addon.core.version import __version__
-from .plan import Job, plan_jobs
+from .plan import Planned, plan_jobs
 from .progress import Progress, duration
+from .pull import TRIES, Pull, in_free_part
 
 __all__ = ["DONE", "FAILED", "PARTLY_DONE", "WRONG_USE", "main"]
 
@@ -48,6 +51,16 @@ class _Interrupt:
         sys.stderr.write("\nStopping after this view; once more stops at once.\n")
         sys.stderr.flush()
 
+    def stop_with_launcher(self) -> None:
+        """Let the view in hand be the last one when the other end of stdin is gone."""
+
+        def wait() -> None:
+            while sys.stdin.buffer.read(1):
+                pass
+            self.asked = True
+
+        threading.Thread(target=wait, daemon=True).start()
+
 
 def main(arguments: Sequence[str]) -> int:
     """Render what the arguments ask for; returns the exit status."""
@@ -60,33 +73,41 @@ def main(arguments: Sequence[str]) -> int:
     from ..addon.operators.study import check_parts, open_study
 
     interrupt = _Interrupt()
+    if options.launched:
+        interrupt.stop_with_launcher()
     _prepare_blender()
     try:
-        study, specs = open_study(str(options.study))
+        study, specs = open_study(str(options.study), options.assets)
         check_parts(study, options.assets)
     except EXPECTED as error:
         return _complain(str(error), WRONG_USE)
     if options.preflight:
         return _preflight(options, study, specs)
     try:
-        bpy.ops.limen.open_study(filepath=str(options.study), device=options.device)
+        bpy.ops.limen.open_study(
+            filepath=str(options.study), device=options.device, assets=str(options.assets or "")
+        )
     except RuntimeError as error:
         return _complain(_reason(error), WRONG_USE)
+    for scene in bpy.data.scenes if options.threads else ():
+        scene.render.threads_mode, scene.render.threads = "FIXED", options.threads
     try:
         init_dataset(options.out, dump_study(study))
         _same_blender(options.out)
         if not (options.out / "README.md").exists():
             write_file(options.out / "README.md", dataset_card(study, specs).encode())
-        jobs, already = plan_jobs(
-            specs,
-            done_views(options.out, [item.name for item in study.lightings]),
-            options.shard,
-            options.limit,
-        )
+        names = [item.name for item in study.lightings]
+        done = done_views(options.out, names)
+        jobs, already = plan_jobs(specs, done, options.shard, options.limit)
         if already:
             sys.stderr.write(f"{already} views are done already\n")
-        with writing(options.out, f"shard-{options.shard[0]}-of-{options.shard[1]}"):
-            return _render(options, study, jobs, interrupt)
+        if not options.pull:
+            with writing(options.out, f"shard-{options.shard[0]}-of-{options.shard[1]}"):
+                return _render(options, study, Planned(jobs), interrupt)
+        jobs, _ = plan_jobs(specs, limit=options.limit)
+        pull = Pull(options.out, jobs, lambda: done_views(options.out, names))
+        with in_free_part(options.out, writing):
+            return _render(options, study, pull, interrupt)
     except DatasetError as error:
         return _complain(str(error), WRONG_USE)
     except OSError as error:
@@ -109,6 +130,19 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         help="render part i of N (from 0): one for each process or machine, into the same DIR",
     )
     parser.add_argument(
+        "--pull",
+        action="store_true",
+        help="take views that no other process is at work on, until none is left: any number of "
+        "processes, into the same DIR, none of them waited for",
+    )
+    parser.add_argument("--launched", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--threads",
+        type=_positive,
+        metavar="N",
+        help="of the processor, for one of several processes on a machine; all by default",
+    )
+    parser.add_argument(
         "--limit",
         type=_positive,
         metavar="VIEWS",
@@ -119,11 +153,14 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--preflight",
         action="store_true",
-        help="render nothing: check the study and say what it will cost here in time and disk",
+        help="render nothing: check the study and each view (is the person in the picture, in "
+        "sight, on the ground?), and say what it will cost here in time and disk",
     )
     parser.add_argument("--json", action="store_true", help="with --preflight: as one JSON line")
     options = parser.parse_args(arguments)
     options.study, options.out = options.study.absolute(), options.out.absolute()
+    if options.pull and options.shard != (0, 1):
+        parser.error("--pull takes what is free; it goes without --shard")
     if options.assets is not None and not options.assets.is_dir():
         parser.error(f"--assets {options.assets}: there is no such directory")
     return options
@@ -177,11 +214,12 @@ def _same_blender(root: Path) -> None:
 
 
 def _render(
-    options: argparse.Namespace, study: Study, jobs: Sequence[Job], interrupt: _Interrupt
+    options: argparse.Namespace, study: Study, views: Planned | Pull, interrupt: _Interrupt
 ) -> int:
     import bpy
 
     started = time.monotonic()
+    wanted = views.missing()
     log_event(
         options.out,
         event="start",
@@ -190,46 +228,56 @@ def _render(
         machine=platform.node(),
         system=platform.platform(),
         device=options.device,
-        shard=list(options.shard),
-        views=len(jobs),
+        shard="pull" if options.pull else list(options.shard),
+        views=len(wanted),
     )
-    progress = Progress(len(jobs), len(study.lightings))
-    failed: list[tuple[Job, str]] = []
+    progress = Progress(len(wanted), len(study.lightings))
+    failed: dict[str, str] = {}
     in_a_row = rendered = 0
-    for job in jobs:
-        if interrupt.asked or in_a_row == _GIVE_UP_AFTER:
-            break
-        try:
-            bpy.ops.limen.render_view(
-                number=job.number, output=str(options.out), assets=str(options.assets or "")
-            )
-            in_a_row, rendered = 0, rendered + 1
-            progress.view_done(_label(job.spec))
-        except RuntimeError as error:
-            in_a_row += 1
-            failed.append((job, _reason(error)))
-            progress.message(f"view {job.spec.view_id} failed: {failed[-1][1]}")
+    with closing(iter(views)) as jobs:
+        # A view that was taken is tried: whether to go on is asked before the next is taken.
+        while not interrupt.asked and in_a_row < _GIVE_UP_AFTER:
+            if (job := next(jobs, None)) is None:
+                break
+            try:
+                bpy.ops.limen.render_view(
+                    number=job.number, output=str(options.out), assets=str(options.assets or "")
+                )
+                views.finished(job)
+                in_a_row, rendered = 0, rendered + 1
+                progress.view_done(_label(job.spec))
+            except RuntimeError as error:
+                in_a_row += 1
+                failed[job.spec.view_id] = _reason(error)
+                progress.message(f"view {job.spec.view_id} failed: {_reason(error)}")
     seconds = time.monotonic() - started
-    missing = len(jobs) - rendered
+    missing = views.missing()
     log_event(
         options.out,
         event="end",
         seconds=round(seconds, 1),
         rendered=rendered,
-        missing=missing,
-        failed={job.spec.view_id: reason for job, reason in failed},
+        missing=len(missing),
+        failed=failed,
         interrupted=interrupt.asked,
     )
     images = rendered * len(study.lightings)
     progress.message(f"{rendered} views, {images} images in {duration(seconds)}: {options.out}")
     if not missing:
         return DONE
-    for job, reason in failed:
-        progress.message(f"missing: view {job.spec.view_id} ({_label(job.spec)}): {reason}")
+    given_up = {job.number for job in missing if views.is_given_up(job)}
+    for job in missing:
+        reason = failed.get(job.spec.view_id)
+        if job.number in given_up:
+            reason = f"given up after {TRIES} tries" + (f", the last: {reason}" if reason else "")
+        if reason:
+            progress.message(f"missing: view {job.spec.view_id} ({_label(job.spec)}): {reason}")
     if in_a_row == _GIVE_UP_AFTER:
         progress.message(f"gave up after {_GIVE_UP_AFTER} failures in a row")
-    progress.message(f"{missing} of {len(jobs)} views are missing; run the same command to go on")
-    return PARTLY_DONE if rendered or interrupt.asked else FAILED
+    progress.message(
+        f"{len(missing)} of {len(wanted)} views are missing; run the same command to go on"
+    )
+    return PARTLY_DONE if rendered or interrupt.asked or given_up else FAILED
 
 
 def _preflight(options: argparse.Namespace, study: Study, specs: Sequence[ViewSpec]) -> int:
@@ -242,14 +290,27 @@ def _preflight(options: argparse.Namespace, study: Study, specs: Sequence[ViewSp
     try:
         done = done_views(options.out, names) if (options.out / "study.toml").exists() else ()
         jobs, already = plan_jobs(specs, done, options.shard, options.limit)
-        bpy.ops.limen.open_study(filepath=str(options.study), device=options.device)
-        cost = estimate.estimate_cost(study, [job.spec for job in jobs], options.assets)
+        bpy.ops.limen.open_study(
+            filepath=str(options.study), device=options.device, assets=str(options.assets or "")
+        )
+        left = [job.spec for job in jobs]
+        cost = estimate.estimate_cost(study, left, options.assets)
+        findings = estimate.check_views(study, left, options.assets, _tell_checked)
     except EXPECTED as error:
         return _complain(str(error), FAILED)
     except RuntimeError as error:
         return _complain(_reason(error), FAILED)
+    notes = [found.text for found in findings if not found.error]
+    errors = [found.text for found in findings if found.error]
+    for kind, texts in (("note", notes), ("error", errors)):
+        for text in texts:
+            sys.stderr.write(f"{kind}: {text}\n")
+    if errors:
+        return _complain(
+            f"the study's views have {len(errors)} errors: nothing to render yet", FAILED
+        )
     if options.json:
-        print(json.dumps({**cost._asdict(), "done": already}), flush=True)
+        print(json.dumps({**cost._asdict(), "done": already, "notes": notes}), flush=True)
         return DONE
     print(
         f"{cost.views} views, {cost.images} images, {cost.plates} backgrounds: about "
@@ -258,6 +319,12 @@ def _preflight(options: argparse.Namespace, study: Study, specs: Sequence[ViewSp
         flush=True,
     )
     return DONE
+
+
+def _tell_checked(done: int, of: int) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{done}/{of} views checked" + ("\r\x1b[K" if done == of else ""))
+        sys.stderr.flush()
 
 
 def _label(spec: ViewSpec) -> str:

@@ -29,6 +29,7 @@ else:
     import fcntl
 
 __all__ = [
+    "BusyError",
     "Dataset",
     "DatasetError",
     "PartWriter",
@@ -68,6 +69,10 @@ _LOCK_OFFSET = 1 << 40
 
 class DatasetError(Exception):
     """A dataset, a row or a table is not what docs/dataset.md says; the message names the place."""
+
+
+class BusyError(DatasetError):
+    """Another process writes what this one wants to write."""
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -356,7 +361,7 @@ class PartWriter:
             _lock(self._views, wait=False)
         except OSError as error:
             os.close(self._views)
-            raise DatasetError(
+            raise BusyError(
                 f"part {part!r} of {root} has a writer already (or the file system has no locks: "
                 f"{error}); give each worker its own part"
             ) from error
@@ -675,7 +680,7 @@ def exclusive(path: Path) -> Iterator[None]:
         try:
             _lock(descriptor, wait=False)
         except OSError as error:
-            raise DatasetError(
+            raise BusyError(
                 f"{Path(path).parent} is being written by another process (or the file system has "
                 f"no locks: {error}); wait until it is done"
             ) from error
