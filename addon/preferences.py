@@ -1,10 +1,11 @@
-"""Limen's preferences: where licensed assets lie on this machine."""
+"""Limen's preferences: where licensed assets and the command lie on this machine."""
 
+import shutil
 from pathlib import Path
 
 import bpy
 
-__all__ = ["LIMEN_AP_preferences", "assets_dir", "register", "unregister"]
+__all__ = ["LIMEN_AP_preferences", "assets_dir", "limen_command", "register", "unregister"]
 
 _PACKAGE = __package__.rpartition(".")[0]  # the extension's root: this file lies one level down
 
@@ -20,9 +21,16 @@ class LIMEN_AP_preferences(bpy.types.AddonPreferences):
         subtype="DIR_PATH",
     )
 
+    command: bpy.props.StringProperty(
+        name="Command limen",
+        description="The installed 'limen', which develops images; empty: the one on the PATH",
+        subtype="FILE_PATH",
+    )
+
     def draw(self, _context: bpy.types.Context) -> None:
         """Draw the preferences."""
         self.layout.prop(self, "assets")
+        self.layout.prop(self, "command")
 
 
 def assets_dir(context: bpy.types.Context) -> Path | None:
@@ -31,6 +39,14 @@ def assets_dir(context: bpy.types.Context) -> Path | None:
     if entry is None or not entry.preferences.assets:  # not installed as an extension, or not set
         return None
     return Path(bpy.path.abspath(entry.preferences.assets))
+
+
+def limen_command(context: bpy.types.Context) -> Path | None:
+    """Return the installed ``limen``, None where there is none; the preference goes first."""
+    entry = context.preferences.addons.get(_PACKAGE)
+    named = bpy.path.abspath(entry.preferences.command) if entry else ""
+    found = shutil.which(named or "limen")
+    return Path(found) if found else None
 
 
 def register() -> None:

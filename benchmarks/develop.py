@@ -27,10 +27,12 @@ from unittest import mock
 import cv2
 import numpy as np
 from limen.addon.core.dataset import open_dataset
+from limen.addon.core.image_io import write_png
+from limen.addon.core.lighting import load_lightings
 from limen.addon.core.photometry import luminance, meter, to_srgb8
-from limen.addon.core.relight import compose
+from limen.addon.core.relight import Stack, compose
 from limen.addon.core.study import load_study
-from limen.analysis.develop import isp
+from limen.analysis.develop import denoise, isp
 from limen.analysis.develop import run as develop
 from limen.analysis.develop.sensor import demosaic, expose_raw, load_sensor_models, saturation_iso
 from limen.analysis.synthetic import make_synthetic
@@ -52,7 +54,8 @@ def night_scene(lux: float, width: int) -> np.ndarray:
             compose(develop.load_stack(dataset.root, view), replace(night, illuminance_lx=lux))
             for view in views
         ]
-    return np.ascontiguousarray(np.concatenate(images, axis=1)[:, :width])
+    whole = np.ascontiguousarray(np.concatenate(images, axis=1)[:, :width])
+    return np.minimum(whole, np.percentile(whole, 99.9))  # no moon: its disc would be all the error
 
 
 def cpu_s(work: Callable[[], object], times: int = 5) -> float:
@@ -65,7 +68,7 @@ def cpu_s(work: Callable[[], object], times: int = 5) -> float:
     return least
 
 
-@mock.patch.object(isp, "_DENOISERS", {"bm3d": lambda stable, taps, strength: stable})
+@mock.patch.object(denoise, "_DENOISERS", {"bm3d": lambda stable, taps, strength: stable})
 def stages(lux: float, width: int) -> None:
     """Print the CPU seconds of every step but the denoiser."""
     scene = night_scene(lux, width)
@@ -73,15 +76,24 @@ def stages(lux: float, width: int) -> None:
     mosaic = isp.linearise(raw)
     iso = saturation_iso(SENSOR)
     whole = replace(NEUTRAL, binning_below_e=0)
-    signal = isp.denoise(mosaic, whole) / np.float32(SENSOR.saturation_e) * np.float32(100)
+    signal = denoise.denoise(mosaic, whole) / np.float32(SENSOR.saturation_e) * np.float32(100)
+    night = load_lightings()["night"]
+    layers = {part.layer: scene for part in night.components}
+    stack = Stack(layers, np.ones(scene.shape[:2], np.float32), np.zeros_like(scene))
+    folder = tempfile.TemporaryDirectory()
+    shown = to_srgb8(np.clip(demosaic(raw), 0, 1))
+    noisy = isp.night_vision(mosaic, whole).image
     steps = {
+        "compose 3 layers": lambda: compose(stack, night),
         "meter": lambda: meter(luminance(scene), FNUMBER, iso, shutter_limit_s=SHUTTER_S),
         "sensor": lambda: expose_raw(scene, SHUTTER_S, FNUMBER, SENSOR, seed=1, image_id="b"),
         "camera (demosaic, sRGB)": lambda: to_srgb8(np.clip(demosaic(raw), 0, 1)),
-        "linearise, stabilise, undo, colour": lambda: isp.denoise(isp.linearise(raw), whole),
+        "linearise, stabilise, undo, colour": lambda: denoise.denoise(isp.linearise(raw), whole),
         "local contrast": lambda: isp.equalise(signal, NEUTRAL),
         "tone map": lambda: isp.tone_map(signal, NEUTRAL.white),
         "night vision, all but the denoiser": lambda: isp.night_vision(isp.linearise(raw), whole),
+        "write the camera's image": lambda: write_png(Path(folder.name) / "camera.png", shown),
+        "write night vision": lambda: write_png(Path(folder.name) / "nv.png", noisy),
     }
     for name, work in steps.items():
         print(f"{name:36} {cpu_s(work):.3f} CPU s")
@@ -111,7 +123,7 @@ def denoisers(lux: float, width: int) -> None:
     scene = night_scene(lux, width)
     raw = expose_raw(scene, SHUTTER_S, FNUMBER, SENSOR, seed=1, image_id="bench")
     mosaic = isp.linearise(raw)
-    used = dict(isp._DENOISERS)
+    used = dict(denoise._DENOISERS)
     others = {"full": "", "refilter": "Refilter", "vn": "VN", "lc": "LC", "high": "High"}
     methods = {
         "none": None,
@@ -123,8 +135,8 @@ def denoisers(lux: float, width: int) -> None:
     for name, run in methods.items():
         preset = replace(NEUTRAL, denoiser="bm3d" if run else "none", binning_below_e=0)
         wall, start = time.perf_counter(), time.process_time()
-        with mock.patch.object(isp, "_DENOISERS", {"bm3d": run}):
-            clean = isp.denoise(mosaic, preset)
+        with mock.patch.object(denoise, "_DENOISERS", {"bm3d": run}):
+            clean = denoise.denoise(mosaic, preset)
         took = time.process_time() - start, time.perf_counter() - wall
         psnr = _psnr_db(clean * np.array(mosaic.white_balance, np.float32), scene)
         print(f"{name:14} {psnr:.2f} dB  {took[0]:.1f} CPU s  {took[1]:.1f} s", flush=True)
@@ -133,7 +145,7 @@ def denoisers(lux: float, width: int) -> None:
         wait = [pool.submit(os.getpid) for _ in range(2)]
         assert all(future.result() for future in wait)
         start = time.perf_counter()
-        for future in [pool.submit(isp.denoise, mosaic, NEUTRAL) for _ in range(2)]:
+        for future in [pool.submit(denoise.denoise, mosaic, NEUTRAL) for _ in range(2)]:
             future.result()
         print(f"as used, 2 workers: {(time.perf_counter() - start) / 2:.1f} s an image")
 

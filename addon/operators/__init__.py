@@ -2,12 +2,12 @@
 
 import bpy
 
-from . import estimate, render, study, view
+from . import estimate, preview, render, study, view
 from .render import writing
 
 __all__ = ["estimate", "register", "unregister", "writing"]
 
-_CLASSES = (*study.CLASSES, *view.CLASSES, *render.CLASSES)
+_CLASSES = (*study.CLASSES, *view.CLASSES, *render.CLASSES, *preview.CLASSES)
 
 
 def register() -> None:

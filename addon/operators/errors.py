@@ -13,6 +13,7 @@ from ..core.lighting import LightingError
 from ..core.poses import PoseError
 from ..core.study import StudyError
 from ..scene.compat import DeviceError
+from ..scene.occluder import OccluderError
 from ..scene.render import RenderError
 from ..scene.scenery import SceneryError
 
@@ -28,6 +29,7 @@ EXPECTED = (
     ImageError,
     LightingError,
     OSError,
+    OccluderError,
     PoseError,
     RenderError,
     SceneryError,

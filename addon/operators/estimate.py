@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,10 +12,11 @@ from ..core.factors import ViewSpec
 from ..core.image_io import LayerImage, write_layers, write_png
 from ..core.lighting import layers_of
 from ..core.study import Study
-from ..scene import compat, lighting, render, stack, stage
-from ..scene.view import place_camera, set_up_view
+from ..scene import lighting, render, stack, stage
+from ..scene.checks import Finding, check_study
+from ..scene.view import find_parts, place_camera, set_up_view, wanted_fraction
 
-__all__ = ["Cost", "estimate_cost"]
+__all__ = ["Cost", "check_views", "estimate_cost"]
 
 _TILE_PX = 320
 _SAMPLED_VIEWS = 6
@@ -33,14 +34,25 @@ class Cost(NamedTuple):
     bytes: float
 
 
+def check_views(
+    study: Study,
+    specs: Sequence[ViewSpec],
+    assets_dir: Path | None,
+    tell: Callable[[int, int], None] | None = None,
+) -> list[Finding]:
+    """Check views without rendering them; see :mod:`limen.addon.scene.checks`."""
+    return check_study(study, specs, assets_dir, tell)
+
+
 def estimate_cost(study: Study, specs: Sequence[ViewSpec], assets_dir: Path | None) -> Cost:
     """Return the cost of rendering some views of a study, measured on a tile of the first.
 
     Raises:
-        RenderError: The render fails.
+        RenderError: The render fails, or this Blender lacks the denoiser.
         AssetError: A body is missing.
-        SceneryError: A camera stands inside a scenery.
+        SceneryError: A scenery cannot be built, or a camera stands inside it.
     """
+    find_parts(study, assets_dir)
     if not specs:
         return Cost(0, 0, 0, 0.0, 0)
     layers = layers_of(study.lightings)
@@ -48,12 +60,7 @@ def estimate_cost(study: Study, specs: Sequence[ViewSpec], assets_dir: Path | No
     with_person = [spec for spec in specs if spec.target_present]
     width, height = study.camera.optics().image_px
     pixels = width * height
-    backgrounds = {
-        tuple(
-            spec.factors[k] for k in ("scenery", "distance_m", "azimuth_deg", "elevation_deg")
-        ): spec
-        for spec in specs
-    }
+    backgrounds = {_background(spec): spec for spec in specs}
     for _, spec in sorted(backgrounds.items()):  # by scenery: each is built once
         place_camera(study, spec)
     step = max(1, len(with_person) // _SAMPLED_VIEWS)
@@ -66,7 +73,9 @@ def estimate_cost(study: Study, specs: Sequence[ViewSpec], assets_dir: Path | No
     if not areas:
         set_up_view(study, specs[0], assets_dir)
     second_per_px, layer_byte_per_px, image_byte_per_px = _measure_tile(study, width, height)
-    plates = 0 if exact else len(backgrounds)
+    hidden = sum(wanted_fraction(study, spec) < 1 for spec in specs)  # each has its own plate
+    shared = {_background(spec) for spec in specs if wanted_fraction(study, spec) == 1}
+    plates = 0 if exact else len(shared) + hidden
     images = len(specs) * len(study.lightings)
     if exact:
         layer_pixels = images * pixels
@@ -84,12 +93,17 @@ def estimate_cost(study: Study, specs: Sequence[ViewSpec], assets_dir: Path | No
     return Cost(len(specs), images, plates, round(seconds, 1), round(size))
 
 
+def _background(spec: ViewSpec) -> tuple:
+    """Return what views that share a background have in common."""
+    names = ("scenery", "distance_m", "azimuth_deg", "elevation_deg")
+    return tuple(spec.factors[name] for name in names)
+
+
 def _measure_tile(study: Study, width: int, height: int) -> tuple[float, float, float]:
     """Render a tile about the subject; returns seconds, light bytes and image bytes per pixel."""
     w, h = min(_TILE_PX, width), min(_TILE_PX, height)
     box = ((width - w) // 2, (height - h) // 2, w, h)
-    denoise = study.render.denoise == "oidn" and compat.has_denoiser()
-    shot = render.Shot(study.render.samples, denoise=denoise, box=box)
+    shot = render.Shot(study.render.samples, denoise=study.render.denoise == "oidn", box=box)
     lighting.light_layer(layers_of(study.lightings)[0])
     render.render_passes(stage.stage_scene(), render.Shot(1, box=box))  # loads the scene
     started = time.perf_counter()

@@ -2,24 +2,33 @@
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import bpy
 
 from ..core.dataset import PartWriter, init_dataset
-from ..core.study import dump_study
+from ..core.study import Study, dump_study
 from ..preferences import assets_dir
-from ..scene import compat
-from ..scene.render import RenderError
-from ..scene.view import render_view, set_up_view
+from ..scene.view import render_view, require_denoiser, set_up_view
 from .errors import reporting
-from .study import open_study
+from .study import folder_of, open_study
 from .view import StudyOperator
 
 __all__ = ["CLASSES", "writing"]
 
 _INTERACTIVE_PART = "sidebar"
-_open_writers: dict[Path, PartWriter] = {}
+
+
+@dataclass
+class _Batch:
+    """The part that a batch holds, and the study that its dataset was last found to be of."""
+
+    writer: PartWriter
+    study: Study | None = None
+
+
+_batches: dict[Path, _Batch] = {}
 
 
 @contextlib.contextmanager
@@ -30,11 +39,11 @@ def writing(root: Path, part: str) -> Iterator[None]:
         DatasetError: The part has another writer, or there is no dataset.
     """
     with PartWriter(root, part) as writer:
-        _open_writers[root] = writer
+        _batches[root] = _Batch(writer)
         try:
             yield
         finally:
-            del _open_writers[root]
+            del _batches[root]
 
 
 class LIMEN_OT_render_view(StudyOperator, bpy.types.Operator):
@@ -53,26 +62,25 @@ class LIMEN_OT_render_view(StudyOperator, bpy.types.Operator):
     @reporting
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Set the view up, render it, write its files and rows."""
-        study, specs = open_study(context.scene.limen.study_path)
+        study, specs = open_study(context.scene.limen.study_path, folder_of(self.assets))
         if self.number > len(specs):
             self.report({"ERROR"}, f"view {self.number}: the study has {len(specs)} views")
             return {"CANCELLED"}
-        if study.render.denoise == "oidn" and not compat.has_denoiser():
-            raise RenderError(
-                f'render.denoise is "oidn" and this Blender {compat.blender_version()} was built '
-                'without OpenImageDenoise: use denoise = "none" with more samples, or a Blender '
-                "from blender.org"
-            )
-        folder = Path(bpy.path.abspath(self.assets)) if self.assets else assets_dir(context)
+        require_denoiser(study)
+        folder = folder_of(self.assets) or assets_dir(context)
         root = Path(bpy.path.abspath(self.output))
         view = set_up_view(study, specs[self.number - 1], folder)
-        init_dataset(root, dump_study(study))
-        row, index = render_view(view, root)
-        if root in _open_writers:
-            _open_writers[root].write(row, index)
-        else:
+        batch = _batches.get(root)
+        if batch is None:
+            init_dataset(root, dump_study(study))
+            row, index = render_view(view, root)
             with PartWriter(root, _INTERACTIVE_PART) as writer:
                 writer.write(row, index)
+            return {"FINISHED"}
+        if batch.study is not study:
+            init_dataset(root, dump_study(study))
+            batch.study = study
+        batch.writer.write(*render_view(view, root))
         return {"FINISHED"}
 
 

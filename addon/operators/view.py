@@ -1,7 +1,5 @@
 """Set up a view in the scene: camera, scenery, subject and light."""
 
-from pathlib import Path
-
 import bpy
 
 from ..core.lighting import Lighting
@@ -9,7 +7,7 @@ from ..preferences import assets_dir
 from ..scene import lighting, stage
 from ..scene.view import set_up_view
 from .errors import reporting
-from .study import open_study
+from .study import folder_of, open_study
 
 __all__ = ["CLASSES"]
 
@@ -42,12 +40,12 @@ class LIMEN_OT_set_up_view(StudyOperator, bpy.types.Operator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Set the view up."""
         settings = context.scene.limen
-        study, specs = open_study(settings.study_path)
+        study, specs = open_study(settings.study_path, folder_of(self.assets))
         if self.number > len(specs):
             self.report({"ERROR"}, f"view {self.number}: the study has {len(specs)} views")
             return {"CANCELLED"}
         spec = specs[self.number - 1]
-        folder = Path(bpy.path.abspath(self.assets)) if self.assets else assets_dir(context)
+        folder = folder_of(self.assets) or assets_dir(context)
         set_up_view(study, spec, folder)
         settings.view_number = self.number
         settings.view_id = spec.view_id

@@ -50,6 +50,7 @@ class LIMEN_PT_view(_LimenPanel, bpy.types.Panel):
             render = layout.operator("limen.render_view", icon="RENDER_STILL")
             render.number = settings.view_number
             render.output = "//limen-dataset"
+            layout.operator("limen.preview_as_camera", icon="CAMERA_DATA")
 
 
 _CLASSES = (LIMEN_PT_study, LIMEN_PT_view)

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .arguments import DatasetArg, LimitOption
 from .terminal import FAILED, console, plural, processors, progress_bars, show, show_first
 
+if TYPE_CHECKING:
+    from ..develop.compression import Compression
+
 __all__ = ["COMMANDS"]
+
+
+def _motion(text: str) -> tuple[float, float]:
+    try:
+        right, down = map(float, text.split(","))
+    except ValueError:
+        raise typer.BadParameter(
+            f"'{text}' is no motion: pixels a second to the right and down are, as in 200,0"
+        ) from None
+    return right, down
 
 
 def develop(
     dataset: DatasetArg,
     isp: Annotated[
-        str, typer.Option(metavar="NAME", help="A preset of night vision.")
+        str, typer.Option(metavar="NAME|FILE", help="A preset of night vision, or a TOML file.")
     ] = "neutral-v1",
     denoiser: Annotated[
         str | None,
@@ -29,7 +42,33 @@ def develop(
     sensor: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="A sensor model. Default: colour, with the study's pixels."
+            metavar="NAME|FILE", help="A sensor model. Default: colour, with the study's pixels."
+        ),
+    ] = None,
+    lens: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="Bend images, masks and joints: barrel-mild, barrel-wide, pincushion-mild or a "
+            "TOML file.",
+        ),
+    ] = None,
+    motion: Annotated[
+        Any,
+        typer.Option(
+            metavar="RIGHT,DOWN",
+            parser=_motion,
+            help="Blur as of a turning camera, in pixels a second.",
+        ),
+    ] = None,
+    jpeg: Annotated[
+        int | None,
+        typer.Option(min=1, max=100, metavar="QUALITY", help="Compress the images as JPEG."),
+    ] = None,
+    video: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=51, metavar="CRF", help="Compress them as key frames of an H.264 video."
         ),
     ] = None,
     variant: Annotated[
@@ -43,6 +82,15 @@ def develop(
     workers: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Processes. Default: one per processor, at most 8."),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="local, or ray: a cluster's nodes share the work.")
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Of a running Ray cluster. Default: one started here."
+        ),
     ] = None,
     redo: Annotated[
         bool, typer.Option("--redo", help="Make images anew, also those of other settings.")
@@ -60,15 +108,22 @@ def develop(
 
     Goes on where it was stopped; images that are there are not made again.
 
-    Example: [bold]limen develop demo[/bold], [bold]limen develop demo --preview ID[/bold]
+    Example: [bold]limen develop demo[/bold], [bold]limen develop demo --lens barrel-wide --jpeg
+    60[/bold], [bold]limen develop demo --preview ID[/bold]
     """
+    optics: dict[str, Any] = {"lens": lens, "motion_px_s": motion}
+    optics["compression"] = _compression(jpeg, video)
     if preview is not None:
         from ..develop.preview import build_preview
 
         page = out or dataset / "develop" / f"{preview}.html"
-        build_preview(dataset, preview, page, isp_name=isp, denoiser=denoiser, sensor=sensor)
+        build_preview(
+            dataset, preview, page, isp_name=isp, denoiser=denoiser, sensor=sensor, **optics
+        )
         show(f"preview: {page}")
         return
+    if out is not None:
+        raise typer.BadParameter("--out names the page of --preview; images go to the dataset")
     from ...addon.core.lighting import BANDS
     from ..develop.run import develop_dataset
     from ..develop.table import VARIANTS
@@ -79,10 +134,13 @@ def develop(
             isp=isp,
             denoiser=denoiser,
             sensor=sensor,
+            **optics,
             variants=tuple(variant or VARIANTS),
             bands=BANDS if bands == "all" else tuple(bands.split(",")),
             limit=limit,
             workers=workers or min(8, processors()),
+            engine=engine,
+            address=address,
             redo=redo,
             progress=partial(progress, "developing"),
         )
@@ -92,10 +150,25 @@ def develop(
     else:
         text = f"nothing to do, all {plural(summary.there, 'image')} are there"
     show(f"{text} -> {dataset / 'media'}")
+    if summary.missing_share:
+        show(
+            f"the lens shows more than was rendered: up to {summary.missing_share:.1%} of an "
+            "image, at its border, is dark"
+        )
     if summary.failed:
         console().print(f"[bold]{plural(len(summary.failed), 'view')} failed[/]")
         show_first(summary.failed, "view")
         raise typer.Exit(FAILED)
+
+
+def _compression(jpeg: int | None, video: int | None) -> Compression | None:
+    from ..develop.compression import Compression
+
+    if jpeg is not None and video is not None:
+        raise typer.BadParameter("--jpeg and --video: an image is compressed once, choose one")
+    if jpeg is not None:
+        return Compression("jpeg", jpeg)
+    return Compression("h264", video) if video is not None else None
 
 
 COMMANDS = (develop,)

@@ -10,19 +10,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .presets import read_presets
+
 __all__ = [
     "Distortion",
+    "LensError",
+    "LensModel",
     "Resampling",
     "distort_image",
     "distort_mask",
     "distort_points",
     "falloff",
+    "load_lenses",
     "motion_blur",
     "motion_kernel",
     "resampling",
@@ -33,6 +40,11 @@ _Pixels = TypeVar("_Pixels", bound=np.generic)
 
 _NEWTON_STEPS = 20
 _CLOSE_ENOUGH = 1e-10  # of the focal length
+_PRESETS = Path(__file__).parent / "lenses.toml"
+
+
+class LensError(ValueError):
+    """A lens that cannot be used; the message says which, where and what is allowed."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,49 @@ class Distortion:
         roots = np.roots([1, 3 * self.k1, 5 * self.k2, 7 * self.k3])
         turns = roots.real[(np.abs(roots.imag) < 1e-12) & (roots.real > 1e-12)]
         return 1 / math.sqrt(turns.max()) if turns.size else math.inf
+
+
+@dataclass(frozen=True)
+class LensModel(Distortion):
+    """A lens preset.
+
+    Attributes:
+        name: Its key in ``lenses.toml``.
+        source: Where the numbers are from.
+
+    Raises:
+        LensError: A coefficient is no number that a lens can have.
+    """
+
+    name: str = ""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for key in ("k1", "k2", "p1", "p2", "k3"):
+            value = getattr(self, key)
+            if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 10:
+                raise LensError(f"lens {self.name!r}: {key} is {value!r}: -10 to 10 is allowed")
+        if not isinstance(self.name, str) or not self.name:
+            raise LensError(f"lens name is {self.name!r}: a lens has a name")
+
+    @property
+    def coefficients(self) -> tuple[float, float, float, float, float]:
+        """In the order of OpenCV: k1, k2, p1, p2, k3."""
+        return self.k1, self.k2, self.p1, self.p2, self.k3
+
+
+def load_lenses(path: Path | None = None) -> dict[str, LensModel]:
+    """Return name -> lens from a file (by default the embedded one), in its order.
+
+    Raises:
+        LensError: The file cannot be read or holds a wrong or unknown value.
+    """
+    return dict(_load(path or _PRESETS))
+
+
+@lru_cache
+def _load(path: Path) -> tuple[tuple[str, LensModel], ...]:
+    return tuple(read_presets(path, "lens", LensModel, LensError).items())
 
 
 @dataclass(frozen=True, eq=False)

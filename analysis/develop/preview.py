@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -16,13 +17,16 @@ from numpy.typing import NDArray
 from ... import __version__
 from ...addon.core.dataset import open_dataset, write_file
 from ...addon.core.lighting import Lighting
-from ...addon.core.photometry import expose, luminance, srgb_encode, to_srgb8
+from ...addon.core.photometry import expose, luminance, srgb_decode, srgb_encode, to_srgb8
 from ...addon.core.relight import compose
 from ...addon.core.study import load_study
 from ..report import text
 from . import isp
-from .run import DevelopChoiceError, Settings, choose_settings, load_stack, metered_raw
+from .compression import Compression, require_codec
+from .denoise import require_denoiser
 from .sensor import RawImage, demosaic, expose_raw, saturation_iso, to_electrons
+from .settings import DevelopChoiceError, Settings, choose_settings
+from .view import load_stack, metered_raw, through_lens
 
 __all__ = ["STRIP_LX", "build_preview"]
 
@@ -76,6 +80,9 @@ def build_preview(
     isp_name: str = "neutral-v1",
     denoiser: str | None = None,
     sensor: str | None = None,
+    lens: str | None = None,
+    motion_px_s: tuple[float, float] | None = None,
+    compression: Compression | None = None,
 ) -> None:
     """Write the preview page of a media item; needs no network, changes nothing else.
 
@@ -83,15 +90,18 @@ def build_preview(
         root: The dataset.
         media_id: A media item, of any band.
         out: The HTML file, replaced whole.
-        isp_name: A preset of ``isp_presets.toml``.
+        isp_name: As ``isp`` of :func:`.run.develop_dataset`, and so are the others.
         denoiser: Instead of the preset's.
-        sensor: A model of ``sensors.toml``; None for the colour sensor with the study's pixels.
+        sensor: A sensor model.
+        lens: A lens.
+        motion_px_s: Of the image.
+        compression: Of the camera's image and of night vision.
 
     Raises:
-        DevelopChoiceError: There is no such item, preset, denoiser or sensor.
+        DevelopChoiceError: There is no such item, preset, denoiser, sensor or lens.
         DevelopError: The view has no light stack.
         ImageError: A light file is missing or damaged.
-        DenoiserMissingError: The denoiser's package is not installed.
+        DenoiserMissingError, CodecMissingError: A package is not installed.
     """
     import jinja2
 
@@ -102,15 +112,27 @@ def build_preview(
     row = dataset.index[media_id]
     view = dataset.views[row["view_id"]]
     study = load_study(dataset.root / "study.toml")
-    settings = choose_settings(study, isp=isp_name, denoiser=denoiser, sensor=sensor)
-    isp.require_denoiser(settings.isp.denoiser)
+    settings = choose_settings(
+        study,
+        isp=isp_name,
+        denoiser=denoiser,
+        sensor=sensor,
+        lens=lens,
+        motion_px_s=motion_px_s,
+        compression=compression,
+    )
+    camera = view["camera"]
+    require_denoiser(settings.isp.denoiser)
+    require_codec(compression, (camera["width"], camera["height"]))
     lighting = next(light for light in study.lightings if light.name == row["lighting"])
     stack = load_stack(dataset.root, view)
 
     scene = compose(stack, lighting)
-    raw = metered_raw(scene, settings, media_id)
+    raw = metered_raw(scene, settings, media_id, camera)
     vision = isp.night_vision(isp.linearise(raw), settings.isp, keep_stages=True)
-    exposed = _exposed(scene, raw.exposure_s, settings)
+    exposed = _exposed(
+        through_lens(scene, settings, raw.exposure_s, camera), raw.exposure_s, settings
+    )
     box = _box(view, SHOWN_PX)
     gain = 10 ** (vision.gain_db / 20)
     pictures = [
@@ -119,6 +141,12 @@ def build_preview(
         _picture("Camera", "what the sensor recorded, at base gain", demosaic(raw), box),
         *(_picture(*_STAGE_TITLES[stage], image, box) for stage, image in vision.stages.items()),
     ]
+    if settings.compression is not None:
+        images = {"Camera": to_srgb8(np.clip(demosaic(raw), 0, 1)), "Night vision": vision.image}
+        note = _compression(settings.compression)
+        for name, image in images.items():
+            shown = srgb_decode(settings.compression.apply(image) / 255).astype(np.float32)
+            pictures.append(_picture(f"{name}, compressed", note, shown, box))
     strip = []
     for lux in STRIP_LX:
         darker = replace(lighting, illuminance_lx=lux)
@@ -156,6 +184,14 @@ def _facts(
     side = vision.binning
     binned = f", pixels added up {side} x {side}" if side > 1 else ""
     light = text.illuminance(lighting.illuminance_lx)
+    optics = []
+    if settings.lens is not None:
+        optics.append(("Lens", settings.lens.name))
+    if settings.motion_px_s is not None:
+        length = math.hypot(*settings.motion_px_s) * raw.exposure_s
+        optics.append(("Motion", f"{length:.1f} px while the shutter is open"))
+    if settings.compression is not None:
+        optics.append(("Compression", _compression(settings.compression)))
     return [
         ("Light", f"{lighting.name.replace('_', ' ')}, {light}"),
         ("Distance", f"{distance}, {text.density(view['density_nominal_px_per_m'])}"),
@@ -165,7 +201,14 @@ def _facts(
         ("Automatic gain", f"{vision.gain_db:.1f} dB"),
         ("Denoiser", settings.isp.denoiser + binned),
         ("ISP", settings.isp.name),
+        *optics,
     ]
+
+
+def _compression(compression: Compression) -> str:
+    if compression.codec == "jpeg":
+        return f"JPEG, quality {compression.strength}"
+    return f"H.264 key frame, rate factor {compression.strength}"
 
 
 def _count(electrons: float) -> str:
@@ -183,16 +226,18 @@ def _strip_column(
     scene: FloatArray, settings: Settings, image_id: str, view: Mapping[str, Any]
 ) -> tuple[Picture, Picture]:
     """The camera's image and night vision of a scene."""
-    raw = metered_raw(scene, settings, image_id)
+    raw = metered_raw(scene, settings, image_id, view["camera"])
     vision = isp.night_vision(isp.linearise(raw), settings.isp)
     box = _box(view, STRIP_PX)
     binned = f", {vision.binning} x {vision.binning}" if vision.binning > 1 else ""
-    return (
-        _encoded("", text.exposure(raw.exposure_s), to_srgb8(np.clip(demosaic(raw), 0, 1)), box),
-        _encoded(
-            "", f"{_count(vision.mean_e)} e, {vision.gain_db:.0f} dB{binned}", vision.image, box
-        ),
+    notes = (
+        text.exposure(raw.exposure_s),
+        f"{_count(vision.mean_e)} e, {vision.gain_db:.0f} dB{binned}",
     )
+    images = to_srgb8(np.clip(demosaic(raw), 0, 1)), vision.image
+    if settings.compression is not None:
+        images = settings.compression.apply(images[0]), settings.compression.apply(images[1])
+    return _encoded("", notes[0], images[0], box), _encoded("", notes[1], images[1], box)
 
 
 # --- pictures ------------------------------------------------------------------------------------

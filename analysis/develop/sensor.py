@@ -9,7 +9,6 @@ then gain, black level, rounding. ``docs/sensor.md`` holds the photon budget and
 from __future__ import annotations
 
 import math
-import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,11 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 from ...addon.core.photometry import luminance, saturation_luminance
 from ...addon.core.seeds import generator
 from . import lens
+from .presets import read_presets, read_toml
 
 __all__ = [
     "SPECTRA",
     "TRANSMISSION",
     "RawImage",
+    "SensorError",
     "SensorModel",
     "demosaic",
     "expose_raw",
@@ -37,6 +38,7 @@ __all__ = [
     "photons_per_pixel",
     "saturation_iso",
     "to_electrons",
+    "white_balance",
 ]
 
 FloatArray = NDArray[np.float32]
@@ -60,6 +62,10 @@ _CHANNELS = {"bayer-rggb": 3, "mono": 1}
 _DATA = Path(__file__).parent / "sensors.toml"
 
 
+class SensorError(ValueError):
+    """A sensor that cannot be; the message says which, where and what is allowed."""
+
+
 @dataclass(frozen=True)
 class SensorModel:
     """A sensor in the terms of EMVA 1288.
@@ -81,7 +87,7 @@ class SensorModel:
         spectrum: The light that the quantum efficiency holds for, one of ``SPECTRA``.
 
     Raises:
-        ValueError: A value is impossible.
+        SensorError: A value is impossible.
     """
 
     name: str
@@ -131,7 +137,7 @@ class SensorModel:
         return min(self.full_well_e, converter_e)
 
     def _refuse(self, name: str, allowed: str) -> None:
-        raise ValueError(f"sensor {self.name!r}: {name} is {getattr(self, name)}: {allowed}")
+        raise SensorError(f"sensor {self.name!r}: {name} is {getattr(self, name)}: {allowed}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,16 +162,18 @@ class RawImage:
     black_dn: float
 
 
+def load_sensor_models(path: Path | None = None) -> dict[str, SensorModel]:
+    """Return name -> sensor model from a file (by default the embedded one), in its order.
+
+    Raises:
+        SensorError: The file cannot be read or holds a wrong or unknown value.
+    """
+    return dict(_models(path or _DATA))
+
+
 @lru_cache
-def load_sensor_models() -> dict[str, SensorModel]:
-    """Return name -> sensor model, in the order of ``sensors.toml``."""
-    tables: list[dict[str, Any]] = _load()["sensor"]
-    return {
-        table["name"]: SensorModel(
-            **{**table, "quantum_efficiency": tuple(table["quantum_efficiency"])}
-        )
-        for table in tables
-    }
+def _models(path: Path) -> tuple[tuple[str, SensorModel], ...]:
+    return tuple(read_presets(path, "sensor", SensorModel, SensorError).items())
 
 
 @lru_cache
@@ -183,7 +191,7 @@ def photons_per_lux_s_m2(spectrum: str = "daylight") -> float:
     if spectrum != "daylight":
         wavelength_m = float(spectrum.removesuffix("nm")) * 1e-9
         return wavelength_m / (_PLANCK_J_S * _LIGHT_M_S * _LUMENS_PER_WATT)
-    table = _load()["daylight"]
+    table = _curves()
     power = np.array(table["d65"])
     wavelength_m = (table["first_nm"] + table["step_nm"] * np.arange(power.size)) * 1e-9
     ends = np.r_[0.5, np.ones(power.size - 2), 0.5]  # steps of equal width cancel
@@ -301,7 +309,7 @@ def expose_raw(
 
     dark_dn = model.gain_dn_per_e * model.dark_current_e_s * exposure_s
     return RawImage(
-        dn, model, exposure_s, fnumber, _white_balance(model), model.black_level_dn + dark_dn
+        dn, model, exposure_s, fnumber, white_balance(model), model.black_level_dn + dark_dn
     )
 
 
@@ -424,7 +432,8 @@ def _window_of_pattern(
 _cached_pattern = lru_cache(maxsize=2)(fixed_pattern)
 
 
-def _white_balance(model: SensorModel) -> tuple[float, float, float]:
+def white_balance(model: SensorModel) -> tuple[float, float, float]:
+    """Return the factors of red, green and blue that make D65 grey neutral; green is 1."""
     if model.filter == "mono":
         return 1.0, 1.0, 1.0
     red, green, blue = model.quantum_efficiency
@@ -432,5 +441,5 @@ def _white_balance(model: SensorModel) -> tuple[float, float, float]:
 
 
 @lru_cache
-def _load() -> dict[str, Any]:
-    return tomllib.loads(_DATA.read_text(encoding="utf-8"))
+def _curves() -> dict[str, Any]:
+    return dict(read_toml(_DATA, SensorError)["daylight"])

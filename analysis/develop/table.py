@@ -15,8 +15,19 @@ from ...addon.core.dataset import (
     recorded_files,
     write_file,
 )
+from ..contract import is_photographs
 
-__all__ = ["VARIANTS", "drop_rows", "is_there", "read_develop", "with_variants", "write_rows"]
+__all__ = [
+    "VARIANTS",
+    "developed_files",
+    "drop_rows",
+    "geometry_of",
+    "is_there",
+    "mask_of",
+    "read_develop",
+    "with_variants",
+    "write_rows",
+]
 
 VARIANTS = ("camera", "nv")
 
@@ -40,7 +51,7 @@ def read_develop(root: Path) -> dict[Key, Row]:
             try:
                 key = row["id"], row["variant"]
                 row["settings"]
-                recorded_files({"media": {row["variant"]: row}})  # also: no path leaves the dataset
+                developed_files(row)  # also: no path leaves the dataset
             except (DatasetError, KeyError, TypeError) as error:
                 raise DatasetError(
                     f"{part}:{number} is no row of the develop table: {error}"
@@ -64,27 +75,104 @@ def drop_rows(root: Path, wanted: Callable[[Row], bool]) -> None:
             write_file(part, "".join(f"{line}\n" for line in lines).encode())
 
 
+def developed_files(row: Mapping[str, Any]) -> dict[str, Row]:
+    """Return the files that a develop row records: path -> ``{"size", "sha256"}``.
+
+    Its image, and the masks that a lens made.
+
+    Raises:
+        DatasetError: A path leaves the dataset, or files are not recorded as the contract says.
+    """
+    place = row.get("geometry") or {}
+    masks = {kind: place.get(f"mask_{kind}") for kind in ("visible", "full")}
+    return recorded_files({"media": {"image": row, **masks}})
+
+
 def is_there(root: Path, row: Mapping[str, Any]) -> bool:
-    """Whether a row's image has its recorded size."""
-    path = root / row["path"]
-    return path.is_file() and bool(path.stat().st_size == row["size"])
+    """Whether a row's files have their recorded sizes."""
+    return all(
+        (root / path).is_file() and (root / path).stat().st_size == record["size"]
+        for path, record in developed_files(row).items()
+    )
 
 
 def with_variants(dataset: Dataset) -> dict[str, Row]:
     """Return the index rows with the developed images among their ``media``.
 
+    An image that a lens bent has its ``geometry`` beside its path; :func:`geometry_of` and
+    :func:`mask_of` look there.
+
     Raises:
         DatasetError: A row of the develop table is of no media item of the dataset.
     """
     rows = {row_id: {**row, "media": dict(row["media"])} for row_id, row in dataset.index.items()}
+    if is_photographs(dataset):  # what a camera recorded
+        for row in rows.values():
+            row["media"]["camera"] = row["media"]["clean"]
     for (row_id, variant), developed in read_develop(dataset.root).items():
         if row_id not in rows:
             raise DatasetError(
                 f"develop/ has a row for {row_id}, which is not in {dataset.root}; "
                 "the table belongs to another dataset"
             )
-        rows[row_id]["media"][variant] = {key: developed[key] for key in ("path", "size", "sha256")}
+        image = {key: developed[key] for key in ("path", "size", "sha256")}
+        if developed.get("geometry"):
+            image["geometry"] = developed["geometry"]
+        rows[row_id]["media"][variant] = image
     return rows
+
+
+def geometry_of(dataset: Dataset, row: Mapping[str, Any], variant: str = "clean") -> Row:
+    """Return where things lie in an item's image, whatever lens it went through.
+
+    Args:
+        dataset: The dataset.
+        row: A row of :func:`with_variants`; for ``clean`` an index row will do.
+        variant: ``clean`` or a developed one.
+
+    Returns:
+        ``K`` (3x3), ``distortion`` (k1, k2, p1, p2, k3), ``joints_px`` (a joint without a place in
+        the image is None), and for kind ``visible`` and ``full``: ``mask_KIND`` (path, size and
+        sha256), ``KIND_px``, ``box_KIND``. None where there is no such thing.
+
+    Raises:
+        DatasetError: The item has no such variant.
+    """
+    media = row["media"]
+    if variant != "clean":
+        if media.get(variant) is None:
+            raise DatasetError(
+                f"{row['id']} has no image '{variant}': limen develop makes it, and with_variants "
+                "finds it"
+            )
+        if media[variant].get("geometry"):
+            return dict(media[variant]["geometry"])
+    view = dataset.views[row["view_id"]]
+    place = {"K": view["camera"]["K"], "distortion": [0.0] * 5, "joints_px": view["joints_px"]}
+    for kind in ("visible", "full"):
+        path = f"masks/{view['view_id']}.{kind}.png"
+        record = view["files"].get(path)
+        place[f"mask_{kind}"] = {"path": path, **record} if record else None
+        place |= {key: view[key] for key in (f"{kind}_px", f"box_{kind}")}
+    return place
+
+
+def mask_of(
+    dataset: Dataset, row: Mapping[str, Any], variant: str = "clean", kind: str = "visible"
+) -> Path | None:
+    """Return the file of the mask that lies on an item's image; None where there is none.
+
+    Args:
+        dataset: The dataset.
+        row: A row of :func:`with_variants`; for ``clean`` an index row will do.
+        variant: ``clean`` or a developed one: a lens bends the mask as it bends the image.
+        kind: ``visible``, or ``full`` for the person without occluders.
+
+    Raises:
+        DatasetError: The item has no such variant.
+    """
+    record = geometry_of(dataset, row, variant)[f"mask_{kind}"]
+    return dataset.root / record["path"] if record else None
 
 
 def _parts(root: Path) -> list[Path]:

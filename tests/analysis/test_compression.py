@@ -66,5 +66,5 @@ def test_what_cannot_be_compressed_is_refused(image, call, says):
 
 def test_without_pyav_the_error_says_what_to_install(image, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(ImportError, match="pip install av"):
+    with pytest.raises(ImportError, match=r"pip install 'limen\[video\]'"):
         video_key_frame(image, 30)

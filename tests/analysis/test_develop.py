@@ -19,8 +19,7 @@ from limen.addon.core.image_io import read_png
 from limen.addon.core.photometry import srgb_decode
 from limen.analysis import cli
 from limen.analysis.check import check_dataset
-from limen.analysis.develop import isp, run, table
-from limen.analysis.develop.preview import STRIP_LX, build_preview
+from limen.analysis.develop import run, table
 from limen.analysis.evaluate import EvaluateError, evaluate, read_runs
 from limen.analysis.models import make_model
 from limen.analysis.synthetic import make_synthetic
@@ -176,6 +175,8 @@ def test_an_image_that_was_lost_or_cut_is_made_again(root, developed):
     assert images_of(root) == whole
 
 
+@pytest.mark.slow
+@pytest.mark.slow  # 1,000 images, and a process that is killed
 def test_500_images_killed_and_resumed_by_two_workers_equal_an_uninterrupted_run(small, tmp_path):
     repeated(small, tmp_path / "a", 500)
     shutil.copytree(tmp_path / "a", tmp_path / "b")
@@ -222,6 +223,7 @@ def wait_for(condition, process=None):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_with_130_and_leaves_what_goes_on(small, tmp_path):
     repeated(small, tmp_path / "a", 200)
     command = [sys.executable, "-m", "limen.analysis.cli", "develop", "a", "--denoiser", "nlm"]
@@ -291,6 +293,25 @@ def test_a_camera_that_no_sensor_model_fits_asks_for_one(root):
         develop(root)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--motion", "fast"], "'fast' is no motion"),
+        (["--motion", "nan,0"], "is none"),
+        (["--jpeg", "50", "--video", "30"], "compressed once"),
+        (["--jpeg", "0"], "'--jpeg'"),
+        (["--out", "page.html"], "--preview"),
+        (["--lens", "glass"], "no lens 'glass'; there are barrel-mild"),
+        (["--lens", "glass.toml"], "glass.toml: cannot be read as a file of presets"),
+        (["--address", "host:1"], "engine local has no address"),
+    ],
+)
+def test_a_wrong_option_is_a_wrong_use_that_says_what_is_allowed(small, options, said):
+    result = CliRunner().invoke(cli.app, ["develop", str(small), *options])
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.replace("│", " ").split())
+
+
 # --- what is wrong -------------------------------------------------------------------------------
 
 
@@ -323,22 +344,11 @@ def test_evaluation_finds_the_variant_and_asks_about_its_bands(developed, tmp_pa
 
 
 def test_evaluation_of_what_is_not_developed_says_how_to(small, root):
-    with pytest.raises(EvaluateError, match=r"24 of 24 items .* limen develop makes the others"):
+    with pytest.raises(EvaluateError, match=r"24 of 24 items .* limen develop .*makes the others"):
         evaluate(open_dataset(small), make_model("always-yes"), variant="nv")
     develop(root, limit=2)
-    with pytest.raises(EvaluateError, match=r"12 of 16 items .* limen develop makes the others"):
+    with pytest.raises(EvaluateError, match=r"12 of 16 items .* limen develop .*makes the others"):
         evaluate(open_dataset(root), make_model("always-yes"), variant="nv")
-
-
-def test_the_preview_shows_every_stage_and_five_illuminances_without_a_network(small, tmp_path):
-    media_id = next(i for i in open_dataset(small).index if i.endswith("-night"))
-    build_preview(small, media_id, tmp_path / "page.html", denoiser="nlm")
-    page = (tmp_path / "page.html").read_text()
-    assert page.count("<img") == 3 + len(isp.STAGES) + 2 * len(STRIP_LX)
-    assert page.count('src="data:image/png;base64,') == page.count("<img")
-    assert "http" not in page.replace("http://www.w3.org", "")
-    with pytest.raises(run.DevelopChoiceError, match="no media item 'nothing'"):
-        build_preview(small, "nothing", tmp_path / "page.html")
 
 
 @pytest.mark.parametrize("path", ["../outside.png", "/etc/hosts"])
