@@ -6,12 +6,16 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ..addon.core.dataset import Dataset, DatasetError
 
-__all__ = ["against_schema", "rows_blamed"]
+__all__ = ["PHOTOGRAPHS", "against_schema", "is_photographs", "rows_blamed", "schema_name"]
+
+PHOTOGRAPHS = "photographs"
+"""The family of datasets that were imported, not rendered (docs/photographs.md)."""
 
 _SCHEMAS = Path(__file__).parents[1] / "docs" / "schema"
 
@@ -47,6 +51,16 @@ def _validator(name: str) -> Any:
     return jsonschema.validators.validator_for(schema)(schema)
 
 
+def is_photographs(dataset: Dataset) -> bool:
+    """Whether a dataset was imported: of its rows the first one tells."""
+    return any(view.get("family") == PHOTOGRAPHS for view in islice(dataset.views.values(), 1))
+
+
+def schema_name(dataset: Dataset, table: str) -> str:
+    """Return the name of the schema that a dataset's ``view`` or ``index`` rows follow."""
+    return f"photograph-{table}" if is_photographs(dataset) else table
+
+
 @contextmanager
 def rows_blamed(dataset: Dataset) -> Iterator[None]:
     """Where work on a dataset fails because a row breaks the contract, say which row.
@@ -60,7 +74,7 @@ def rows_blamed(dataset: Dataset) -> Iterator[None]:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         for name, rows in (("index", dataset.index), ("view", dataset.views)):
-            check = against_schema(name)
+            check = against_schema(schema_name(dataset, name))
             for row_id, row in rows.items():
                 for at, what in check(row):
                     raise DatasetError(

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from ... import __version__
-from . import dataset, develop, evaluation, report, study
+from . import annotate, dataset, develop, discern, evaluation, photographs, poses, report, study
 from .terminal import FAILED, INTERRUPTED, WRONG_USE, fail, say
 
 __all__ = ["app", "main"]
@@ -53,7 +53,7 @@ app = typer.Typer(
     help="Find the limit of imaging at which a vision-language model stops seeing.\n\n"
     "[bold]limen run demo --out demo[/bold] renders the demo study, checks it, evaluates the "
     "built-in models and writes a report. Without Blender: [bold]limen sample sample && limen "
-    "evaluate sample --model hog && limen report sample[/bold].",
+    "evaluate sample --model hog --variant clean && limen report sample[/bold].",
 )
 
 
@@ -77,6 +77,12 @@ def _options(
     pass
 
 
-for _topic in (study, dataset, develop, evaluation, report):
+for _topic in (study, dataset, develop, annotate, evaluation, report):
     for _command in _topic.COMMANDS:
         app.command()(_command)
+
+app.add_typer(discern.GROUP)
+for _name, _command in photographs.NAMED.items():
+    app.command(_name)(_command)
+
+app.add_typer(poses.GROUP)

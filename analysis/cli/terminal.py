@@ -73,6 +73,7 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
         rp.TextColumn("{task.description}"),
         rp.BarColumn(),
         rp.MofNCompleteColumn(),
+        rp.TextColumn("{task.fields[rate]}"),
         rp.TimeElapsedColumn(),
         rp.TextColumn("left"),
         rp.TimeRemainingColumn(),
@@ -82,8 +83,11 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
 
         def update(what: str, done: int, total: int) -> None:
             if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total)
-            bars.update(tasks[what], completed=done, total=total)
+                # What was there before says nothing about how fast this goes.
+                tasks[what] = bars.add_task(what, total=total, completed=done, rate="")
+            speed = bars.tasks[tasks[what]].speed
+            rate = f"{speed:.3g}/s" if speed else ""
+            bars.update(tasks[what], completed=done, total=total, rate=rate)
 
         yield update
 

@@ -11,12 +11,12 @@ __all__ = ["make_always_no", "make_always_yes"]
 
 def make_always_yes() -> Model:
     """Make the model that answers yes to everything."""
-    return Model("always-yes", {}, _answer_yes)
+    return Model("always-yes", {}, _answer_yes, tasks=("presence",))
 
 
 def make_always_no() -> Model:
     """Make the model that answers no to everything."""
-    return Model("always-no", {}, _answer_no)
+    return Model("always-no", {}, _answer_no, tasks=("presence",))
 
 
 def _answer_yes(image: Path, question: str) -> Answer:

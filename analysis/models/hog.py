@@ -63,6 +63,7 @@ def make_hog(
         settings,
         partial(_answer, detector, threshold, upscale, scale_step, group),
         packages=("opencv-python-headless", "numpy"),
+        tasks=("presence",),
         note=_note(upscale),
     )
 
