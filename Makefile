@@ -1,18 +1,28 @@
 # Limen's commands. `make help` lists them; every other target prepares what it needs by itself.
 
 PYTHON ?= python3.11
-EXTRAS ?= bpy,test
+# What a target needs: to render and evaluate, or all that is tested (torch, Ray and others) as well.
+ALL_EXTRAS := bpy,test
+EXTRAS ?= $(if $(filter setup test test-fast lint wheel bench,$(MAKECMDGOALS)),$(ALL_EXTRAS),bpy)
 CONSTRAINTS ?= constraints/py311-bpy45.txt
 PYTEST_ARGS ?=
+# Processes that run tests side by side; 0: none but pytest's own.
+WORKERS ?= 2
+
+# Of each picture of a contact sheet.
+SHEET_SIZE ?= 1920x1080
 
 BIN := .venv/bin
 READY := .venv/ready-$(EXTRAS)
 # Three bodies are written one after another; this is the last.
 BODIES := addon/data/bodies/SMPLX_FEMALE.npz
 
+# All tests of a file go to one worker (tests/conftest.py), the long files first.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast lint bodies extension wheel bench clean
+.PHONY: help setup demo test test-fast lint bodies extension wheel bench sheets clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -24,10 +34,10 @@ demo: setup  ## render the demonstration study into demo/, evaluate it, write it
 	$(BIN)/limen run studies/demo.toml --out demo --yes
 
 test: setup  ## every test; real Blenders are those named in LIMEN_BLENDERS=path:path
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
 
 test-fast: setup  ## the tests that render nothing, install nothing and need no Blender: a minute at most
-	$(BIN)/python -m pytest -m "not render and not real_blender and not install and not slow" $(PYTEST_ARGS)
+	$(PYTEST) -m "not render and not real_blender and not install and not slow" $(PYTEST_ARGS)
 
 lint: $(READY)  ## format, lint and types, checked
 	$(BIN)/ruff format --check
@@ -47,6 +57,9 @@ wheel: setup  ## dist/limen-VERSION-py3-none-any.whl, bodies included
 bench: setup  ## every benchmark in benchmarks/: up to an hour
 	set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
+sheets: setup  ## contact sheets of the sceneries in sheets/ (hours; SHEET_SIZE=480x270: 15 minutes)
+	$(BIN)/python -m limen.batch.sheets --size $(SHEET_SIZE) --out sheets
+
 clean:  ## remove what make made, datasets excepted
 	rm -rf .venv .cache build dist limen.egg-info addon/data/bodies/*.npz
 
@@ -60,8 +73,7 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 	  echo "Limen's renderer (bpy 4.5) runs on Python 3.11, and '$(PYTHON)' is not that:"; \
 	  echo "  make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv .venv
-	@echo "Installing into .venv: about 1 GB, minutes on a first run ..."
+	@echo "Installing $(EXTRAS) into .venv: 1 to 4 GB, minutes on a first run ..."
 	$(BIN)/python -m pip install -q -c $(CONSTRAINTS) -e ".[$(EXTRAS)]"
 	$(BIN)/python .ci/system_libraries.py
-	@rm -f .venv/ready-*
 	@touch $@
