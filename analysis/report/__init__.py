@@ -1,5 +1,5 @@
-"""The report: one HTML page that needs no network and no other file."""
+"""The report: one HTML page that needs no network and no other file, and its tables beside it."""
 
-from .build import ReportError, build_report, scores_file
+from .build import Report, ReportError, build_report, compare_in_dataset
 
-__all__ = ["ReportError", "build_report", "scores_file"]
+__all__ = ["Report", "ReportError", "build_report", "compare_in_dataset"]

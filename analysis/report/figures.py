@@ -1,21 +1,29 @@
-"""Charts of the report, as HTML fragments that share one copy of plotly.js."""
+"""Charts of scores, as HTML fragments that share one copy of plotly.js."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..metrics import Estimate
+from ..metrics.intervals import Estimate
+from ..metrics.tables import Items
 from . import text
-from .results import Cell, Results
+from .results import Results, Score
+from .style import SEQUENTIAL, Look, axis, html, layout
 
 __all__ = [
     "METRIC_TITLES",
-    "band_heatmaps",
-    "lighting_heatmaps",
+    "SHOWN",
+    "cell_text",
+    "cell_words",
+    "density_ticks",
+    "estimate_of",
+    "heat_metric",
+    "light_heatmap",
     "metric_buttons",
     "metric_chart",
-    "plotly_script",
+    "small_heatmaps",
 ]
 
 METRIC_TITLES = {
@@ -24,226 +32,149 @@ METRIC_TITLES = {
     "sensitivity": "Sensitivity",
     "specificity": "Specificity",
     "macro_f1": "Macro-F1",
+    "mcc": "MCC",
 }
 
-# Okabe and Ito's palette: distinct for colour-blind readers. Constant answers are grey.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-GREY = "#8a8f98"
-DASHES = {"always-yes": "dash", "always-no": "dot"}
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
+SHOWN = 6
+"""So many lines are drawn at first; a click on the legend draws the others."""
 
-FONT = {"family": "Inter, 'Helvetica Neue', 'Segoe UI', Arial, sans-serif", "color": "#22262b"}
-CONFIG = {"displaylogo": False, "displayModeBar": False, "responsive": True}
+_COLUMNS = 4
 
 
-def plotly_script() -> str:
-    """The text of plotly.js, for one script element."""
-    from plotly.offline import get_plotlyjs
-
-    return str(get_plotlyjs())
+# --- over pixel density --------------------------------------------------------------------------
 
 
-def metric_chart(results: Results, densities: Mapping[float, float]) -> str:
-    """Scores over pixel density, a panel per light band; :func:`metric_buttons` choose the metric.
-
-    Args:
-        results: The scores.
-        densities: Distance in m -> px/m.
-    """
+def metric_chart(results: Results, items: Items, look: Mapping[str, Look]) -> str:
+    """Scores over pixel density, a panel per light band; :func:`metric_buttons` choose which."""
     from plotly.subplots import make_subplots
 
-    panels = _panels(results)
+    panels = _panels(items)
+    densities = items.factors["density_px_per_m"].levels
     figure = make_subplots(
         cols=len(panels),
         shared_yaxes=True,
         horizontal_spacing=0.025,
         subplot_titles=["all light" if band is None else band for band in panels],
     )
-    labels = [line.label for line in results.overall.lines]
-    for metric in METRIC_TITLES:
-        for place, label in enumerate(labels):
+    for metric in _metrics(results):
+        for place, label in enumerate(results.labels):
             for number, band in enumerate(panels, 1):
-                cells = results.by_distance if band is None else results.by_both
-                points = _points(cells, band, label, metric, densities)
-                figure.add_trace(
-                    _trace(points, label, place, metric, in_legend=number == 1), row=1, col=number
-                )
-    ticks = sorted(densities.values())
+                points = [(d, _at(results, label, d, band)) for d in densities]
+                trace = _trace(points, label, look[label], metric, results, place, number == 1)
+                figure.add_trace(trace, row=1, col=number)
     figure.update_xaxes(
         type="log",
-        tickvals=ticks,
-        ticktext=[text.number(tick) for tick in ticks],
         title={"text": "px/m", "font": {"size": 12}, "standoff": 6},
-        **_axis(),
+        **{**density_ticks(densities), **axis()},
     )
-    figure.update_yaxes(range=[-3, 103], **_axis())
+    figure.update_yaxes(range=[-3, 103], **axis())
     figure.update_yaxes(ticksuffix=" %", col=1)
+    rows = math.ceil(len(results.labels) / 5)
     figure.update_layout(
-        height=340,
-        font={**FONT, "size": 13},
-        margin={"l": 56, "r": 12, "t": 36, "b": 92},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="#ffffff",
-        hovermode="closest",
-        legend={"orientation": "h", "x": 0, "y": -0.26, "yanchor": "top"},
+        **layout(
+            330 + 20 * rows,
+            margin={"l": 56, "r": 12, "t": 36, "b": 60 + 24 * rows},
+            legend={"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"},
+        )
     )
-    return _html(figure, "metric-chart")
+    return html(figure, "metric-chart")
 
 
-def metric_buttons(results: Results) -> list[tuple[str, list[bool]]]:
+def metric_buttons(results: Results, items: Items) -> list[tuple[str, list[Any]]]:
     """Metric titles, the one shown at first first, with which traces of the chart each shows."""
-    per_metric = len(results.overall.lines) * len(_panels(results))
+    panels, metrics = len(_panels(items)), _metrics(results)
+    shown = [
+        _visible(results, place) for place in range(len(results.labels)) for _ in range(panels)
+    ]
     return [
-        (title, [m == metric for m in METRIC_TITLES for _ in range(per_metric)])
-        for metric, title in METRIC_TITLES.items()
+        (METRIC_TITLES[metric], [of if m == metric else False for m in metrics for of in shown])
+        for metric in metrics
     ]
 
 
-def _panels(results: Results) -> list[str | None]:
-    bands = [cell.band for cell in results.by_band]
-    return [None, *bands] if len(bands) > 1 else bands
+def _metrics(results: Results) -> list[str]:
+    """The one that is defined everywhere first."""
+    first = heat_metric(results)
+    return [first, *(metric for metric in METRIC_TITLES if metric != first)]
 
 
-def lighting_heatmaps(results: Results, densities: Mapping[float, float]) -> str:
-    """Balanced accuracy over light condition and pixel density, a panel per run (one at least)."""
-    lights = {
-        cell.title.replace("_", " ").replace(", ", "<br>"): [
-            of for of in results.by_lighting_and_distance if of.lighting == cell.lighting
-        ]
-        for cell in results.by_lighting
-    }
-    return _heatmaps(results, densities, lights, "lighting-heatmaps")
+def density_ticks(densities: Sequence[float]) -> dict[str, Any]:
+    """Ticks at a few densities themselves, at round ones for many."""
+    if len(densities) > 5:
+        return {
+            "tickvals": [5, 10, 20, 50, 100, 200, 500],
+            "ticktext": ["5", "10", "20", "50", "100", "200", "500"],
+        }
+    return {"tickvals": list(densities), "ticktext": [text.number(d) for d in densities]}
 
 
-def band_heatmaps(results: Results, densities: Mapping[float, float]) -> str:
-    """The same over light bands."""
-    bands = {
-        cell.title: [of for of in results.by_both if of.band == cell.band]
-        for cell in results.by_band
-    }
-    return _heatmaps(results, densities, bands, "band-heatmaps")
+def _panels(items: Items) -> list[str | None]:
+    bands = items.factors["band"].levels
+    return [None, *bands] if len(bands) > 1 else [None]
 
 
-def _heatmaps(
-    results: Results,
-    densities: Mapping[float, float],
-    rows: Mapping[str, Sequence[Cell]],
-    name: str,
-) -> str:
-    """A panel per run, a row per key, of cells by distance."""
-    import plotly.graph_objects as go
-    from plotly.subplots import make_subplots
-
-    labels = results.labels
-    distances = [c.distance_m for c in reversed(results.by_distance) if c.distance_m is not None]
-    figure = make_subplots(
-        cols=len(labels), shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=labels
-    )
-    for number, label in enumerate(labels, 1):
-        grid = [[_estimate(cells, d, label) for d in distances] for cells in rows.values()]
-        figure.add_trace(
-            go.Heatmap(
-                z=[[e.value if e else None for e in row] for row in grid],
-                x=[f"{text.density(densities[d])}<br>{text.distance(d)}" for d in distances],
-                y=list(rows),
-                text=[[_cell_text(e) for e in row] for row in grid],
-                texttemplate="%{text}",
-                hovertemplate="%{y}, %{x}: %{text}<extra></extra>",
-                zmin=0.5,
-                zmax=1,
-                colorscale=[[0, "#f3efe6"], [0.5, "#9cc5c9"], [1, "#1f6f78"]],
-                showscale=False,
-                xgap=3,
-                ygap=3,
-            ),
-            row=1,
-            col=number,
+def _at(results: Results, label: str, density: float, band: str | None) -> Score | None:
+    main = results.truths[0]
+    if band is None:
+        return results.find(label, main, ("density_px_per_m",), (density,)) or results.find(
+            label, main
         )
-    figure.update_yaxes(autorange="reversed", showgrid=False)
-    figure.update_xaxes(showgrid=False)
-    figure.update_layout(
-        height=96 + 64 * len(rows),
-        font={**FONT, "size": 13},
-        margin={"l": 100, "r": 12, "t": 40, "b": 52},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="#eef0f2",
-    )
-    return _html(figure, name)
+    return results.find(label, main, ("density_px_per_m", "band"), (density, band))
 
 
-def _estimate(
-    cells: Sequence[Cell], distance: float, label: str, metric: str = "balanced_accuracy"
-) -> Estimate | None:
-    for cell in cells:
-        if cell.distance_m == distance:
-            for line in cell.lines:
-                if line.label == label:
-                    return line.scores.estimates[metric]
-    return None
-
-
-def _cell_text(estimate: Estimate | None) -> str:
-    return "" if estimate is None else f"{text.percent(estimate.value)}<br>n = {estimate.n:,}"
-
-
-def _points(
-    cells: Sequence[Cell],
-    band: str | None,
-    label: str,
-    metric: str,
-    densities: Mapping[float, float],
-) -> list[tuple[float, Estimate]]:
-    """(px/m, estimate), by rising density, also where it is undefined: the line breaks there."""
-    points = []
-    for cell in cells:
-        if cell.band == band and cell.distance_m is not None:
-            estimate = _estimate([cell], cell.distance_m, label, metric)
-            points.append((densities[cell.distance_m], estimate or Estimate(None, None, 0)))
-    return sorted(points, key=lambda point: point[0])
+def _visible(results: Results, place: int) -> bool | str:
+    label = results.labels[place]
+    if results.kinds[label] != "model":
+        return True
+    models = [one for one in results.labels if results.kinds[one] == "model"]
+    return True if models.index(label) < SHOWN else "legendonly"
 
 
 def _trace(
-    points: Sequence[tuple[float, Estimate]],
+    points: Sequence[tuple[float, Score | None]],
     label: str,
-    place: int,
+    look: Look,
     metric: str,
+    results: Results,
+    place: int,
     in_legend: bool,
 ) -> Any:
     import plotly.graph_objects as go
 
-    baseline = label in DASHES
-    colour = GREY if baseline else COLOURS[place % len(COLOURS)]
-    ends = [e.interval or (e.value or 0, e.value or 0) for _, e in points]
-    bars = {
-        "type": "data",
-        "array": [
-            100 * (high - (e.value or 0)) for (_, e), (_, high) in zip(points, ends, strict=True)
-        ],
-        "arrayminus": [
-            100 * ((e.value or 0) - low) for (_, e), (low, _) in zip(points, ends, strict=True)
-        ],
-        "thickness": 1.2,
-        "width": 4,
-        "visible": not baseline,
-    }
+    found = [estimate_of(score, metric) for _, score in points]
+    constant = results.kinds[label] == "constant"
+    values = [None if e is None or e.value is None else 100 * e.value for e in found]
+    ends = [e.interval if e and e.interval else None for e in found]
     return go.Scatter(
         x=[x for x, _ in points],
-        y=[None if e.value is None else 100 * e.value for _, e in points],
+        y=values,
         connectgaps=False,
         name=label,
         legendgroup=label,
         showlegend=in_legend,
-        visible=metric == "balanced_accuracy",
+        visible=_visible(results, place) if metric == heat_metric(results) else False,
         mode="lines+markers",
-        line={
-            "color": colour,
-            "width": 1.5 if baseline else 2.2,
-            "dash": DASHES.get(label, "solid"),
-        },
+        line={"color": look.colour, "width": look.width, "dash": look.dash},
         # A baseline's too, however small: a line has none between two gaps.
-        marker={"size": 3 if baseline else 8, "symbol": SYMBOLS[place % len(SYMBOLS)]},
-        error_y=bars,
-        customdata=[[text.interval(e.interval) or "no interval", e.n] for _, e in points],
+        marker={"size": 3 if constant else 8, "symbol": look.symbol},
+        error_y={
+            "type": "data",
+            "array": [
+                100 * of[1] - v if of and v is not None else 0
+                for of, v in zip(ends, values, strict=True)
+            ],
+            "arrayminus": [
+                v - 100 * of[0] if of and v is not None else 0
+                for of, v in zip(ends, values, strict=True)
+            ],
+            "thickness": 1.2,
+            "width": 4,
+            "visible": not constant,
+        },
+        customdata=[
+            [text.interval(of) or "no interval", e.n if e else 0]
+            for e, of in zip(found, ends, strict=True)
+        ],
         hovertemplate=(
             f"{METRIC_TITLES[metric]} %{{y:.1f}} %, %{{customdata[0]}}<br>"
             "%{x:.5~g} px/m, n = %{customdata[1]:,}"
@@ -251,16 +182,157 @@ def _trace(
     )
 
 
-def _axis() -> dict[str, Any]:
+def estimate_of(score: Score | None, metric: str) -> Estimate | None:
+    """A metric of a score; None where nobody was asked."""
+    if score is None:
+        return None
+    return score.estimates.get(metric)
+
+
+# --- heat maps -----------------------------------------------------------------------------------
+
+
+def heat_metric(results: Results) -> str:
+    """Balanced accuracy; where no image is without a person (or none is unseen), sensitivity."""
+    main = results.truths[0]
+    scores = [results.find(label, main) for label in results.labels]
+    return "balanced_accuracy" if any(s and s.negatives for s in scores) else "sensitivity"
+
+
+def small_heatmaps(results: Results, items: Items) -> str:
+    """Light band by pixel density, a small panel per model and people."""
+    labels = _scored(results)
+    bands = items.factors["band"].levels
+    return _heatmaps(results, items, labels, "band", bands, "band-heatmaps")
+
+
+def light_heatmap(results: Results, items: Items) -> str:
+    """Light condition by pixel density, one answerer at a time: a menu chooses."""
+    labels = _scored(results)
+    lightings = items.factors["lighting"].levels
+    if len(lightings) == len(items.factors["band"].levels):
+        return ""
+    return _heatmaps(results, items, labels, "lighting", lightings, "lighting-heatmap", menu=True)
+
+
+def _scored(results: Results) -> list[str]:
+    """Models, and people where the truth is not their own labels."""
+    return [label for label in results.models if results.find(label, results.truths[0])]
+
+
+def _heatmaps(
+    results: Results,
+    items: Items,
+    labels: Sequence[str],
+    rows: str,
+    levels: Sequence[Any],
+    name: str,
+    menu: bool = False,
+) -> str:
+    import plotly.graph_objects as go
+    from plotly.subplots import make_subplots
+
+    metric, main = heat_metric(results), results.truths[0]
+    densities = items.factors["density_px_per_m"].levels
+    columns = 1 if menu else min(len(labels), _COLUMNS)
+    lines = 1 if menu else math.ceil(len(labels) / columns)
+    wide = len(densities) * columns <= 14
+    panel, gap = (34 if wide else 26) * max(len(levels), 2), 96
+    figure = make_subplots(
+        rows=lines,
+        cols=columns,
+        shared_yaxes=True,
+        horizontal_spacing=0.03,
+        vertical_spacing=gap / (lines * panel + (lines - 1) * gap) if lines > 1 else 0,
+        subplot_titles=None if menu else labels,
+    )
+    for number, label in enumerate(labels):
+        grid = [
+            [_cell(results, label, main, rows, d, level) for d in densities] for level in levels
+        ]
+        found = [[estimate_of(score, metric) for score in line] for line in grid]
+        figure.add_trace(
+            go.Heatmap(
+                z=[[e.value if e else None for e in line] for line in found],
+                x=[f"{d:.3g}" if len(densities) > 5 else text.number(d) for d in densities],
+                y=[str(level).replace("_", " ") for level in levels],
+                text=[[cell_text(e, wide or menu) for e in line] for line in found],
+                customdata=[[cell_words(e) for e in line] for line in found],
+                texttemplate="%{text}",
+                textfont={"size": 12 if wide or menu else 9},
+                hovertemplate="%{y}, %{x} px/m: %{customdata}<extra></extra>",
+                zmin=0.5 if metric == "balanced_accuracy" else 0,
+                zmax=1,
+                colorscale=SEQUENTIAL,
+                showscale=False,
+                xgap=2,
+                ygap=2,
+                visible=not menu or number == 0,
+            ),
+            row=1 if menu else number // columns + 1,
+            col=1 if menu else number % columns + 1,
+        )
+    figure.update_yaxes(autorange="reversed", showgrid=False)
+    figure.update_xaxes(showgrid=False, type="category", tickfont={"size": 11})
+    figure.update_xaxes(title={"text": "px/m", "standoff": 4, "font": {"size": 12}}, row=lines)
+    height = 40 + 76 + lines * panel + (lines - 1) * gap
+    extra: dict[str, Any] = {"margin": {"l": 110, "r": 12, "t": 40, "b": 76}}
+    if menu:
+        extra["updatemenus"] = [_menu(labels)] if len(labels) > 1 else []
+        extra["margin"] = {"l": 130, "r": 12, "t": 56, "b": 60}
+        if len(labels) == 1:
+            extra["title"] = {"text": labels[0], "x": 0.5, "font": {"size": 15}}
+    figure.update_layout(**layout(height, **{**extra, "plot_bgcolor": "#eef0f2"}))
+    return html(figure, name)
+
+
+def _menu(labels: Sequence[str], per_label: int = 1) -> dict[str, Any]:
+    buttons = [
+        {
+            "label": label,
+            "method": "update",
+            "args": [{"visible": [other == label for other in labels for _ in range(per_label)]}],
+        }
+        for label in labels
+    ]
     return {
-        "gridcolor": "#e8eaed",
-        "zeroline": False,
-        "showline": True,
-        "linecolor": "#c3c8ce",
-        "ticks": "outside",
-        "tickcolor": "#c3c8ce",
+        "buttons": buttons,
+        "x": 0,
+        "xanchor": "left",
+        "y": 1.02,
+        "yanchor": "bottom",
+        "showactive": True,
     }
 
 
-def _html(figure: Any, name: str) -> str:
-    return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=CONFIG))
+def _cell(
+    results: Results, label: str, truth: str, rows: str, density: float, level: Any
+) -> Score | None:
+    factors = {"density_px_per_m": density, rows: level}
+    for by in (("density_px_per_m", rows), (rows, "density_px_per_m")):
+        found = results.find(label, truth, by, tuple(factors[name] for name in by))
+        if found is not None:
+            return found
+    # With one level of the other factor there is no pair.
+    for name in (rows, "density_px_per_m"):
+        found = results.find(label, truth, (name,), (factors[name],))
+        if found is not None:
+            return found
+    return results.find(label, truth)
+
+
+def cell_text(estimate: Estimate | None, with_n: bool) -> str:
+    """What stands in a cell of a heat map."""
+    if estimate is None:
+        return ""
+    if not with_n:
+        return text.UNDEFINED if estimate.value is None else f"{100 * estimate.value:.0f}"
+    return f"{text.percent(estimate.value)}<br>n = {estimate.n:,}"
+
+
+def cell_words(estimate: Estimate | None) -> str:
+    """What is said when the pointer rests on it."""
+    if estimate is None:
+        return "not asked"
+    ends = text.interval(estimate.interval)
+    return f"{text.percent(estimate.value)} %{f' ({ends})' if ends else ''}, n = {estimate.n:,}"

@@ -1,201 +1,477 @@
-"""Scores of the report: every run and the constant answers, over cells of distance and light."""
+"""Scores of the report: everyone, against each truth, over every factor and pair of factors."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...addon.core import seeds
-from ...addon.core.dataset import Dataset
-from ...addon.core.lighting import BANDS
-from ..evaluate import Run
-from ..metrics import METRICS, Scores, score
-from ..tasks import Task
-from . import text
+from ..metrics.constant import ConstantCheck, check_constant
+from ..metrics.intervals import (
+    FEW_CLUSTERS,
+    Comparison,
+    Estimate,
+    clustered_estimates,
+    compare_paired,
+    draw_clusters,
+    holm,
+    paired_difference,
+)
+from ..metrics.published import CONDITIONS, always_yes_overall, published_scores
+from ..metrics.scores import METRICS, OUTCOMES
+from ..metrics.tables import UNKNOWN, Items, cell_counts
+from .answers import BASELINES, HUMAN, Answerer, Answers, constant_answerer, human_answerer
 
-__all__ = ["BASELINES", "Cell", "Line", "Results", "collect", "overall_scores", "scores_csv"]
+__all__ = [
+    "USABLE",
+    "Gain",
+    "Pair",
+    "PublishedRow",
+    "Results",
+    "Score",
+    "collect",
+    "everyone",
+    "overall_scores",
+]
 
-BASELINES = {"always-yes": 1, "always-no": 0}
-"""Constant answers. They need no run: the truth alone says what they score."""
+USABLE = 0.80
+"""The accuracy that the published evaluation calls industrially usable."""
 
 BOOTSTRAP_SEED = 0
+_PAIR_RESAMPLES = 300
+_PAIR_METRICS = ("accuracy", "balanced_accuracy", "sensitivity", "specificity")
+_MOST_LEVELS = 60
+_MOST_CELLS = 240
+_FIRST = ("density_px_per_m", "band", "lighting", "variant")
+"""Kept where another factor varies exactly as they do."""
 
-Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Line:
-    """The scores of one answerer in one cell."""
-
-    label: str
-    is_baseline: bool
-    scores: Scores
+Levels = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """Part of a dataset, and how everyone scored there.
+class Score:
+    """How one answerer did in one cell.
 
     Attributes:
-        distance_m: None for all distances.
-        band: None for all bands.
-        lighting: None for all light conditions.
-        title: The cell in words.
-        lines: Runs by label, then the constant answers.
+        label: Of the answerer.
+        truth: ``discernable`` or ``presence``.
+        by: The factors that cut the cell out; none for everything.
+        levels: Of these.
+        positives: Questions whose truth is 1.
+        negatives: Questions whose truth is 0.
+        estimates: Metric -> estimate.
     """
 
-    distance_m: float | None
-    band: str | None
-    lighting: str | None
-    title: str
-    lines: tuple[Line, ...]
+    label: str
+    truth: str
+    by: tuple[str, ...]
+    levels: Levels
+    positives: int
+    negatives: int
+    estimates: Mapping[str, Estimate]
 
 
 @dataclass(frozen=True)
-class Results:
-    """What the report shows of the runs of a task.
+class Pair:
+    """Two answerers compared; the first did better."""
+
+    first: str
+    second: str
+    comparison: Comparison
+    p_holm: float | None
+
+    @property
+    def p_holm_or_one(self) -> float:
+        """1 where there is no p: one group decides."""
+        return 1.0 if self.p_holm is None else self.p_holm
+
+    @property
+    def p_words(self) -> str:
+        """As a reader wants it."""
+        if self.p_holm is None:
+            return "–"
+        return "< 0.001" if self.p_holm < 0.001 else f"{self.p_holm:.3f}"
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What night vision changes, image by image.
 
     Attributes:
-        labels: Of the runs.
-        overall: The whole dataset.
-        by_distance: Near to far.
-        by_band: Day to night.
-        by_both: Distance by distance, day to night.
-        by_lighting: Every light condition, bright to dark.
-        by_lighting_and_distance: The same, near to far in each.
+        label: Of the answerer.
+        over: ``accuracy`` (against the main truth), ``seen`` (yes where somebody is), or
+            ``false alarms`` (yes where nobody is).
+        before: Share without night vision.
+        after: Share with it.
+        difference: After minus before, paired.
+    """
+
+    label: str
+    over: str
+    before: float
+    after: float
+    difference: Estimate
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """A row of the published table, over these images.
+
+    Attributes:
+        label: Of the answerer.
+        accuracy: Condition or ``overall`` -> share, by distance.
+        macro_f1: The same.
+        dropped: Missing answers, which the published rule leaves out.
+    """
+
+    label: str
+    accuracy: Mapping[float, Mapping[str, float]]
+    macro_f1: Mapping[float, Mapping[str, float]]
+    dropped: int
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What the report shows of presence.
+
+    Attributes:
+        labels: Of models and people, the best first by balanced accuracy (accuracy where that is
+            undefined), then the constants.
+        kinds: Label -> ``model``, ``human`` or ``constant``.
+        truths: The main one first.
+        against: The main one, in words.
+        scores: All of them; :meth:`find` looks one up.
+        checks: Label -> the run against the better constant answer, on the main truth.
+        pairs: Everyone against everyone, on the questions that both answered, on the main truth.
+        gains: Of night vision.
+        published: The published aggregation.
+        always_yes: Distance -> what always yes scores by the published rule.
+        few_clusters: How many independent groups of persons there are, where too few.
+        person_clusters: How many there are.
     """
 
     labels: tuple[str, ...]
-    overall: Cell
-    by_distance: tuple[Cell, ...]
-    by_band: tuple[Cell, ...]
-    by_both: tuple[Cell, ...]
-    by_lighting: tuple[Cell, ...]
-    by_lighting_and_distance: tuple[Cell, ...]
+    kinds: Mapping[str, str]
+    truths: tuple[str, ...]
+    against: str
+    scores: Mapping[tuple[str, str, tuple[str, ...], Levels], Score]
+    checks: Mapping[str, ConstantCheck]
+    pairs: tuple[Pair, ...]
+    gains: tuple[Gain, ...]
+    published: tuple[PublishedRow, ...]
+    always_yes: Mapping[float, float]
+    person_clusters: int
+
+    @property
+    def few_clusters(self) -> bool:
+        """Whether intervals are unreliable."""
+        return self.person_clusters < FEW_CLUSTERS
+
+    def find(
+        self, label: str, truth: str, by: Sequence[str] = (), levels: Levels = ()
+    ) -> Score | None:
+        """The score of one cell, None where nobody was asked there."""
+        return self.scores.get((label, truth, tuple(by), levels))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Labels without the constants."""
+        return tuple(label for label in self.labels if self.kinds[label] != "constant")
 
 
-def collect(dataset: Dataset, task: Task, runs: Sequence[Run]) -> Results:
-    """Score every run of a task.
+def everyone(answers: Answers) -> tuple[Answerer, ...]:
+    """Models and people, then the constants."""
+    asked = list(answers.presence)
+    if not any(one.kind == HUMAN for one in asked):
+        human = human_answerer(answers)
+        asked += [human] if human else []
+    return (*asked, *(constant_answerer(label, answers.items) for label in BASELINES))
 
-    Runs of the constant answers are left aside: those are computed, over all items that some other
-    run answered (all items of the dataset where there is none).
+
+def collect(answers: Answers, progress: Callable[[str, int, int], None] | None = None) -> Results:
+    """Score everyone who was asked whether somebody is there.
+
+    Args:
+        answers: Of :func:`..answers.load_answers`.
+        progress: Told (what, done, in all).
     """
-    answers = _answers(dataset, runs)
-    clusters = _clusters(dataset)
-    items = answers[next(iter(BASELINES))]
-    distances = sorted({row["distance_m"] for row in items})
-    present = {row["band"] for row in items}
-    bands = [band for band in BANDS if band in present]
-    lux = {row["lighting"]: row["illuminance_nominal_lx"] for row in items}
-    lightings = sorted(lux, key=lambda name: (-lux[name], name))
-
-    def cell(
-        distance_m: float | None, band: str | None = None, lighting: str | None = None
-    ) -> Cell:
-        words = [band] if band else []
-        words += [f"{lighting}, {text.illuminance(lux[lighting])}"] if lighting else []
-        at = [text.distance(distance_m)] if distance_m is not None else []
-        title = ", ".join(words + at if lighting else at + words)
-        return _cell(answers, task, clusters, title, distance_m, band, lighting)
-
+    items, people = answers.items, everyone(answers)
+    times = draw_clusters(items.strata, _rng("scores"))
+    scores: dict[tuple[str, str, tuple[str, ...], Levels], Score] = {}
+    factors = _single_factors(items)
+    pairs = _factor_pairs(factors, items)
+    for number, one in enumerate(people):
+        for truth in items.truths:
+            for score in _scores(items, one, truth, factors, pairs, times):
+                scores[score.label, score.truth, score.by, score.levels] = score
+        if progress is not None:
+            progress("scores", number + 1, len(people))
+    main = answers.truth
+    labels = sorted(people, key=lambda one: _rank(scores.get((one.label, main, (), ())), one))
+    judged = [one for one in people if one.kind != "constant"]
+    used = np.zeros(len(items.strata), bool)
+    for one in judged or people:
+        used[items.clusters[one.asked]] = True
     return Results(
-        labels=tuple(label for label in answers if label not in BASELINES),
-        overall=_cell(answers, task, clusters, "all"),
-        by_distance=tuple(cell(d) for d in distances),
-        by_band=tuple(cell(None, b) for b in bands),
-        by_both=tuple(cell(d, b) for d in distances for b in bands),
-        by_lighting=tuple(cell(None, None, name) for name in lightings),
-        by_lighting_and_distance=tuple(
-            cell(d, None, name) for name in lightings for d in distances
-        ),
+        labels=tuple(one.label for one in labels),
+        kinds={one.label: one.kind for one in people},
+        truths=tuple(items.truths),
+        against=answers.truth_words,
+        scores=scores,
+        checks=_checks(answers, judged, times),
+        pairs=_pairs(answers, judged, times),
+        gains=_gains(answers, judged, times),
+        published=_published(answers, [one for one in people if one.kind != HUMAN]),
+        always_yes=_always_yes(answers),
+        person_clusters=int((used & (items.strata == 0)).sum()),
     )
 
 
-def overall_scores(dataset: Dataset, task: Task, runs: Sequence[Run]) -> Cell:
-    """Score every run of a task over all its images, see :func:`collect`."""
-    return _cell(_answers(dataset, runs), task, _clusters(dataset), "all")
-
-
-def scores_csv(results: Results) -> str:
-    """Write all scores as CSV, a line per score: shares from 0 to 1, empty where undefined."""
-    tables = {
-        "all": (results.overall,),
-        "distance_m": results.by_distance,
-        "band": results.by_band,
-        "lighting": results.by_lighting,
-        "distance_m x band": results.by_both,
-        "distance_m x lighting": results.by_lighting_and_distance,
+def overall_scores(answers: Answers) -> Results:
+    """The scores over all images only, for the terminal."""
+    items, people = answers.items, everyone(answers)
+    times = draw_clusters(items.strata, _rng("scores"))
+    scores = {
+        (score.label, score.truth, score.by, score.levels): score
+        for one in people
+        for truth in items.truths
+        for score in _scores(items, one, truth, (), (), times)
     }
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(("model", "by", "level", "metric", "value", "low", "high", "n"))
-    for by, cells in tables.items():
-        for cell in cells:
-            at = "" if cell.distance_m is None else f"{cell.distance_m:g}"
-            level = " x ".join(filter(None, (at, cell.band, cell.lighting))) or "all"
-            for line in cell.lines:
-                for metric in METRICS:
-                    estimate = line.scores.estimates[metric]
-                    numbers = (estimate.value, *(estimate.interval or (None, None)))
-                    shares = ["" if share is None else f"{share:.6g}" for share in numbers]
-                    writer.writerow((line.label, by, level, metric, *shares, estimate.n))
-    return file.getvalue()
-
-
-def _answers(dataset: Dataset, runs: Sequence[Run]) -> dict[str, Sequence[Row]]:
-    """Answered rows of the runs by label, then those of the constant answers."""
-    judged = {run.label: run.rows for run in runs if run.about["model"]["name"] not in BASELINES}
-    ids = {row["id"] for rows in judged.values() for row in rows} or dataset.index.keys()
-    items = [dataset.index[row_id] for row_id in sorted(ids)]
-    answers: dict[str, Sequence[Row]] = dict(sorted(judged.items()))
-    for label, constant in BASELINES.items():
-        answers[label] = [{**row, "prediction": constant} for row in items]
-    return answers
-
-
-def _cell(
-    answers: Mapping[str, Sequence[Row]],
-    task: Task,
-    clusters: Mapping[str, str],
-    title: str,
-    distance_m: float | None = None,
-    band: str | None = None,
-    lighting: str | None = None,
-) -> Cell:
-    wanted = {"distance_m": distance_m, "band": band, "lighting": lighting}
-    asked = {key: level for key, level in wanted.items() if level is not None}
-    lines = []
-    for label, rows in answers.items():
-        chosen = [row for row in rows if all(row[key] == level for key, level in asked.items())]
-        if chosen:
-            stage = f"{label}/{distance_m}/{lighting or band}"
-            scores = _score(chosen, task.truth, clusters, stage)
-            lines.append(Line(label, label in BASELINES, scores))
-    return Cell(distance_m, band, lighting, title, tuple(lines))
-
-
-def _score(
-    rows: Iterable[Row], truth: Callable[[Row], int], clusters: Mapping[str, str], stage: str
-) -> Scores:
-    rows = list(rows)
-    return score(
-        [truth(row) for row in rows],
-        [row["prediction"] for row in rows],
-        [clusters[row["id"]] for row in rows],
-        seeds.generator(BOOTSTRAP_SEED, "report", stage),
+    main = answers.truth
+    labels = sorted(people, key=lambda one: _rank(scores.get((one.label, main, (), ())), one))
+    judged = [one for one in people if one.kind != "constant"]
+    return Results(
+        labels=tuple(one.label for one in labels),
+        kinds={one.label: one.kind for one in people},
+        truths=tuple(items.truths),
+        against=answers.truth_words,
+        scores=scores,
+        checks=_checks(answers, judged, times),
+        pairs=(),
+        gains=(),
+        published=(),
+        always_yes={},
+        person_clusters=int((items.strata == 0).sum()),
     )
 
 
-def _clusters(dataset: Dataset) -> dict[str, str]:
-    return {row_id: _cluster(dataset, row) for row_id, row in dataset.index.items()}
+def _rng(stage: str) -> np.random.Generator:
+    return seeds.generator(BOOTSTRAP_SEED, "report", stage)
 
 
-def _cluster(dataset: Dataset, row: Row) -> str:
-    """What an item shares its luck with: the person in its pose, or the background."""
-    if row["target_present"]:
-        return f"person/{row['subject']}/{row['pose']}"
-    camera = dataset.views[row["view_id"]]["camera"]["label"]
-    return f"background/{camera}/{row['distance_m']}/{row['scenery']}"
+def _rank(score: Score | None, one: Answerer) -> tuple[Any, ...]:
+    """People first, then the higher score, constants last."""
+    if one.kind == HUMAN:
+        return (False, -2.0, one.label)
+    if score is None:
+        return (one.kind == "constant", 2.0, one.label)
+    value = score.estimates["balanced_accuracy"].value
+    if value is None:
+        value = score.estimates["accuracy"].value
+    return (one.kind == "constant", 2.0 if value is None else -value, one.label)
+
+
+# --- cells ---------------------------------------------------------------------------------------
+
+
+def _single_factors(items: Items) -> tuple[tuple[str, ...], ...]:
+    """Factors to cut by: those that vary, without those that vary exactly as an earlier one."""
+    chosen: dict[tuple[int, ...], str] = {}
+    for name in (*_FIRST, *items.factors):
+        factor = items.factors[name]
+        if 1 < len(factor.levels) <= _MOST_LEVELS:
+            _, renumbered = np.unique(factor.codes, return_inverse=True)
+            order = {code: number for number, code in enumerate(dict.fromkeys(renumbered.tolist()))}
+            chosen.setdefault(tuple(order[code] for code in renumbered.tolist()), name)
+    return tuple((name,) for name in chosen.values())
+
+
+def _factor_pairs(singles: Sequence[tuple[str, ...]], items: Items) -> tuple[tuple[str, ...], ...]:
+    """Pairs of factors; not those where one level says the other, as pose says action."""
+    chosen = []
+    for first, second in combinations([name for (name,) in singles], 2):
+        a, b = items.factors[first], items.factors[second]
+        both = (a.codes >= 0) & (b.codes >= 0)
+        cells = len(np.unique(a.codes[both] * len(b.levels) + b.codes[both]))
+        most = max(len(np.unique(a.codes[both])), len(np.unique(b.codes[both])))
+        if most < cells <= _MOST_CELLS:
+            chosen.append((first, second))
+    return tuple(chosen)
+
+
+def _scores(
+    items: Items,
+    one: Answerer,
+    truth: str,
+    factors: Sequence[tuple[str, ...]],
+    pairs: Sequence[tuple[str, ...]],
+    times: NDArray[np.float64],
+) -> Iterator[Score]:
+    if one.kind == HUMAN and truth == "discernable":
+        return  # the truth is what people said
+    few = {name: METRICS[name] for name in _PAIR_METRICS}
+    for by in ((), *factors, *pairs):
+        counts = cell_counts(items, by, items.truths[truth], one.outcomes)
+        levels = [items.factors[name].levels for name in by]
+        shape = [len(of) for of in levels]
+        asked = np.nonzero(counts.sum(axis=(1, 2, 3)) > 0)[0]
+        if not len(asked):
+            continue
+        counts = counts[asked]
+        draws, metrics = (times[:_PAIR_RESAMPLES], few) if len(by) == 2 else (times, METRICS)
+        estimates = clustered_estimates(metrics, counts, items.strata, draws)
+        totals = counts.sum(axis=(1, 3))
+        for number, of_cell, total in zip(asked, estimates, totals, strict=True):
+            places = np.unravel_index(number, shape) if shape else ()
+            yield Score(
+                one.label,
+                truth,
+                by,
+                tuple(of[int(place)] for of, place in zip(levels, places, strict=True)),
+                int(total[1]),
+                int(total[0]),
+                of_cell,
+            )
+
+
+# --- everyone against constants and each other ---------------------------------------------------
+
+
+def _answered(answers: Answers, one: Answerer, truth: str) -> NDArray[np.bool_]:
+    return np.asarray(one.asked & (answers.items.truths[truth] != UNKNOWN))
+
+
+def _checks(
+    answers: Answers, people: Sequence[Answerer], times: NDArray[np.float64]
+) -> dict[str, ConstantCheck]:
+    items, found = answers.items, {}
+    truth = items.truths[answers.truth]
+    for one in people:
+        rows = _answered(answers, one, answers.truth)
+        check = check_constant(
+            truth[rows], one.outcomes[rows], items.clusters[rows], items.strata, times
+        )
+        if check is not None and one.kind == "model":
+            found[one.label] = check
+    return found
+
+
+def _pairs(
+    answers: Answers, people: Sequence[Answerer], times: NDArray[np.float64]
+) -> tuple[Pair, ...]:
+    items = answers.items
+    found = []
+    for a, b in combinations(people, 2):
+        # People are judged by what is there: against their own labels they are always right.
+        name = "presence" if HUMAN in (a.kind, b.kind) else answers.truth
+        truth = items.truths[name]
+        rows = _answered(answers, a, name) & _answered(answers, b, name)
+        if not rows.any():
+            continue
+        right = [one.outcomes[rows] == truth[rows] for one in (a, b)]
+        if right[1].mean() > right[0].mean():
+            a, b, right = b, a, right[::-1]
+        comparison = compare_paired(right[0], right[1], items.clusters[rows], items.strata, times)
+        found.append((a.label, b.label, comparison))
+    adjusted = iter(holm([c.p_value for *_, c in found if c.p_value is not None]))
+    return tuple(
+        Pair(first, second, c, None if c.p_value is None else next(adjusted))
+        for first, second, c in found
+    )
+
+
+def _gains(
+    answers: Answers, people: Sequence[Answerer], times: NDArray[np.float64]
+) -> tuple[Gain, ...]:
+    """Each image without and with night vision: camera where there is that, else clean."""
+    place = {key: number for number, key in enumerate(answers.items.keys)}
+    items, found = answers.items, []
+    couples = []
+    for (row_id, variant), after in place.items():
+        if variant == "nv":
+            before = place.get((row_id, "camera"), place.get((row_id, "clean")))
+            if before is not None:
+                couples.append((before, after))
+    if not couples:
+        return ()
+    pairs = np.array(couples)
+    present = items.truths["presence"]
+    main = items.truths[answers.truth]
+    for one in people:
+        asked = one.asked[pairs].all(axis=1)
+        right = (one.outcomes == main) & (main != UNKNOWN)
+        yes = one.outcomes == 1
+        known = (main[pairs] != UNKNOWN).all(axis=1)
+        over: dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {
+            "accuracy": (right, asked & known & (one.kind != HUMAN)),
+            "seen": (yes, asked & (present[pairs[:, 0]] == 1)),
+            "false alarms": (yes, asked & (present[pairs[:, 0]] == 0)),
+        }
+        for name, (column, rows) in over.items():
+            if not rows.any():
+                continue
+            before, after = (column[pairs[rows, side]].astype(float) for side in (0, 1))
+            difference = paired_difference(
+                after - before, items.clusters[pairs[rows, 0]], items.strata, times
+            )
+            gain = Gain(one.label, name, float(before.mean()), float(after.mean()), difference)
+            found.append(gain)
+    return tuple(found)
+
+
+# --- the published aggregation -------------------------------------------------------------------
+
+
+def _columns(answers: Answers) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Truth as published (one label for an image and its night vision), condition, distance."""
+    items = answers.items
+    truth = items.truths["presence"] if answers.single_label is None else answers.single_label
+    condition = items.factors["condition"]
+    names = np.array(condition.levels)[condition.codes]
+    distances = np.array([row["distance_m"] for row in answers.rows], float)  # None is nan
+    return truth, names, distances
+
+
+def _published(answers: Answers, people: Sequence[Answerer]) -> tuple[PublishedRow, ...]:
+    truth, conditions, distances = _columns(answers)
+    known = np.isfinite(distances)
+    if len(set(distances[known])) > _MOST_LEVELS:
+        return ()
+    found = []
+    for one in people:
+        rows = one.asked & (truth != UNKNOWN) & known
+        if not rows.any():
+            continue
+        cells = published_scores(truth[rows], one.outcomes[rows], conditions[rows], distances[rows])
+        by_metric = {
+            metric: {
+                metres: {name: cell[metric] for name, cell in of.items()}
+                for metres, of in cells.items()
+            }
+            for metric in ("accuracy", "macro_f1")
+        }
+        dropped = int((one.outcomes[rows] >= OUTCOMES.index("unparsed")).sum())
+        found.append(PublishedRow(one.label, by_metric["accuracy"], by_metric["macro_f1"], dropped))
+    return tuple(found)
+
+
+def _always_yes(answers: Answers) -> dict[float, float]:
+    truth, conditions, distances = _columns(answers)
+    known = (truth != UNKNOWN) & np.isfinite(distances)
+    return {
+        float(metres): always_yes_overall(
+            truth[known & (distances == metres)], conditions[known & (distances == metres)]
+        )
+        for metres in np.unique(distances[known])
+    }
+
+
+def conditions_shown(rows: Sequence[PublishedRow]) -> tuple[str, ...]:
+    """The conditions that occur, in their order."""
+    there = {name for row in rows for of in row.accuracy.values() for name in of}
+    return tuple(name for name in CONDITIONS if name in there)
