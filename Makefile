@@ -3,7 +3,7 @@
 PYTHON ?= python3.11
 # What a target needs: to render and evaluate, or all that is tested (torch, Ray and others) as well.
 ALL_EXTRAS := bpy,test
-EXTRAS ?= $(if $(filter setup test test-fast lint wheel bench,$(MAKECMDGOALS)),$(ALL_EXTRAS),bpy)
+EXTRAS ?= $(if $(filter setup test test-fast acceptance lint wheel bench,$(MAKECMDGOALS)),$(ALL_EXTRAS),bpy)
 CONSTRAINTS ?= constraints/py311-bpy45.txt
 PYTEST_ARGS ?=
 # Processes that run tests side by side; 0: none but pytest's own.
@@ -22,7 +22,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast lint bodies extension wheel bench sheets clean
+.PHONY: help setup demo test test-fast acceptance lint bodies extension wheel bench sheets pose-sheets clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -34,10 +34,13 @@ demo: setup  ## render the demonstration study into demo/, evaluate it, write it
 	$(BIN)/limen run studies/demo.toml --out demo --yes
 
 test: setup  ## every test; real Blenders are those named in LIMEN_BLENDERS=path:path
-	$(PYTEST) $(PYTEST_ARGS)
+	$(PYTEST) -m "not acceptance" $(PYTEST_ARGS)
+
+acceptance: setup  ## hours of work: what is promised of statistics, in full
+	$(BIN)/python -m pytest -m acceptance $(PYTEST_ARGS)
 
 test-fast: setup  ## the tests that render nothing, install nothing and need no Blender: a minute at most
-	$(PYTEST) -m "not render and not real_blender and not install and not slow" $(PYTEST_ARGS)
+	$(PYTEST) -m "not render and not real_blender and not install and not slow and not acceptance" $(PYTEST_ARGS)
 
 lint: $(READY)  ## format, lint and types, checked
 	$(BIN)/ruff format --check
@@ -59,6 +62,9 @@ bench: setup  ## every benchmark in benchmarks/: up to an hour
 
 sheets: setup  ## contact sheets of the sceneries in sheets/ (hours; SHEET_SIZE=480x270: 15 minutes)
 	$(BIN)/python -m limen.batch.sheets --size $(SHEET_SIZE) --out sheets
+
+pose-sheets: setup  ## every pose from four sides and twelve people, in sheets/ (10 minutes)
+	$(BIN)/python -m limen.batch.figure_sheets --out sheets
 
 clean:  ## remove what make made, datasets excepted
 	rm -rf .venv .cache build dist limen.egg-info addon/data/bodies/*.npz
