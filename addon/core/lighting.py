@@ -2,7 +2,8 @@
 
 A lighting is data (``data/lightings.toml``): a horizontal illuminance in lux and, for each light
 layer, its share of that illuminance and a colour. Layers are rendered once, under white light of
-unit strength; ``layer_weights`` says how much of each layer a lighting needs.
+unit strength; ``layer_weights`` says how much of each layer a lighting needs. Lamps of the scenery
+and an illuminator at the camera are layers too, with a power of their own in lumens and candela.
 
 Directions are compass bearings: azimuth 0 is north (+Y), 90 east (+X); elevations are above the
 horizon.
@@ -23,8 +24,11 @@ from numpy.typing import NDArray
 __all__ = [
     "ALPHA",
     "BANDS",
-    "GLOW_EXPONENT",
+    "GLOW_AZIMUTH_EXPONENT",
+    "GLOW_HEIGHT_EXPONENT",
     "HORIZON_EXPONENT",
+    "ILLUMINATOR",
+    "LAMPS",
     "SUN_ANGULAR_DIAMETER_DEG",
     "Component",
     "Layer",
@@ -36,6 +40,7 @@ __all__ = [
     "layer_weights",
     "layers_of",
     "load_lightings",
+    "load_more_lightings",
     "make_lighting",
     "parse_layer",
     "sky_pattern",
@@ -43,14 +48,22 @@ __all__ = [
 
 BANDS = ("day", "evening", "night")
 ALPHA = "alpha"
+LAMPS = "lamps"
+"""The layer of a scenery's lamps; its unit is 1 lm from each."""
+ILLUMINATOR = "illuminator"
+"""The layer of a lamp at the camera; its unit is 1 cd along the optical axis."""
 HORIZON_EXPONENT = 3
-GLOW_EXPONENT = 8
+GLOW_AZIMUTH_EXPONENT = 4
+GLOW_HEIGHT_EXPONENT = 5
 SUN_ANGULAR_DIAMETER_DEG = 0.53  # sun and moon alike, seen from the earth
 LUMINANCE_REC709 = (0.2126, 0.7152, 0.0722)
 
 _ANGLE = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{0,2}[1-9])?")
 
 _PRESETS = Path(__file__).parent.parent / "data" / "lightings.toml"
+_MORE_PRESETS = Path(__file__).parent.parent / "data" / "lightings_more.toml"
+_LAMPS_MOST_LM = 1e7
+_ILLUMINATOR_MOST_CD = 1e7
 
 FloatArray = NDArray[np.floating[Any]]
 
@@ -65,7 +78,8 @@ class Layer:
 
     Attributes:
         name: As in ``docs/dataset.md``.
-        kind: ``sun`` (a distant disc), or a sky pattern: ``uniform``, ``horizon`` or ``glow``.
+        kind: ``sun`` (a distant disc), a sky pattern (``uniform``, ``horizon`` or ``glow``),
+            ``lamps`` or ``illuminator``.
         azimuth_deg: Where a sun or glow stands, compass bearing.
         elevation_deg: Of a sun.
     """
@@ -74,6 +88,11 @@ class Layer:
     kind: str
     azimuth_deg: float = 0.0
     elevation_deg: float = 90.0
+
+    @property
+    def is_sky(self) -> bool:
+        """Whether it is a pattern of the sky."""
+        return self.kind in ("uniform", "horizon", "glow")
 
 
 @dataclass(frozen=True)
@@ -98,25 +117,39 @@ class Lighting:
     Attributes:
         name: Its label in the dataset, as ``noon_south``.
         band: ``day``, ``evening`` or ``night``.
-        illuminance_lx: Unobstructed, on a horizontal plate.
+        illuminance_lx: Of sun and sky, unobstructed, on a horizontal plate.
         components: What makes it up; the shares sum to 1.
+        stars: Whether stars are seen where the sky is open. They light nothing.
+        lamps_lm: Luminous flux of each of the scenery's lamps.
+        lamps_colour: Linear Rec. 709 of luminance 1 (normalised on loading).
+        illuminator_cd: Luminous intensity, along the optical axis, of a lamp at the camera.
+        monochrome: Whether the camera sees in shades of grey, in the red channel's reflectances:
+            of the three they are nearest to those in infrared light.
     """
 
     name: str
     band: str
     illuminance_lx: float
     components: tuple[Component, ...]
+    stars: bool = False
+    lamps_lm: float = 0.0
+    lamps_colour: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    illuminator_cd: float = 0.0
+    monochrome: bool = False
 
 
 def parse_layer(name: str) -> Layer:
     """Return the layer that a name stands for.
 
     Args:
-        name: ``dome-uniform``, ``dome-horizon``, ``glow-AZ`` or ``sun-AZ-EL`` (degrees).
+        name: ``dome-uniform``, ``dome-horizon``, ``glow-AZ`` or ``sun-AZ-EL`` (degrees),
+            ``lamps`` or ``illuminator``.
 
     Raises:
         LightingError: It is none of these.
     """
+    if name in (LAMPS, ILLUMINATOR):
+        return Layer(name, name)
     kind, _, rest = name.partition("-")
     if name in ("dome-uniform", "dome-horizon"):
         return Layer(name, rest)
@@ -159,7 +192,8 @@ def sky_pattern(layer: Layer, directions: FloatArray) -> FloatArray:
         return np.where(up, (1 - z) ** HORIZON_EXPONENT, 0)
     if layer.kind == "glow":
         towards = directions @ direction(layer.azimuth_deg, 0.0).astype(directions.dtype)
-        return np.where(up, np.maximum(towards, 0) ** GLOW_EXPONENT, 0)
+        lobe = np.maximum(towards, 0) ** GLOW_AZIMUTH_EXPONENT
+        return np.where(up, lobe * (1 - np.minimum(z, 1)) ** GLOW_HEIGHT_EXPONENT, 0)
     raise LightingError(f"{layer.name} is not part of the sky: it has no radiance to show")
 
 
@@ -167,38 +201,46 @@ def horizontal_irradiance(layer: Layer) -> float:
     """Return what a layer of unit strength gives to an unobstructed horizontal plate.
 
     The integrals over the upper hemisphere of pattern times z: pi for 1; 2 pi / ((n+1)(n+2)) for
-    (1-z)^n; for the half lobe (d.g)^n, half of the quarter sphere's Dirichlet integral
-    B = 2 G((n+1)/2) G(1/2) G(1) / G((n+4)/2), G the gamma function, over its four quadrants.
+    (1-z)^n; pi / 132 for the glow (d.g)^4 (1-z)^5: 3 pi / 8 for the azimuth (cos^4 over a half
+    turn) times 2 / 99 for the height (z (1+z)^2 (1-z)^7 from 0 to 1, a sum of Beta functions).
+
+    Raises:
+        LightingError: The layer is a lamp's: what it gives depends on the place.
     """
     if layer.kind == "uniform":
         return math.pi
     if layer.kind == "horizon":
         return 2 * math.pi / ((HORIZON_EXPONENT + 1) * (HORIZON_EXPONENT + 2))
     if layer.kind == "glow":
-        n = GLOW_EXPONENT
-        sphere = 2 * math.gamma((n + 1) / 2) * math.gamma(0.5) / math.gamma((n + 4) / 2)
-        return sphere / 4
-    return math.sin(math.radians(layer.elevation_deg))
+        return math.pi / 132
+    if layer.kind == "sun":
+        return math.sin(math.radians(layer.elevation_deg))
+    raise LightingError(f"{layer.name} has no irradiance of its own: it depends on the place")
 
 
 def layer_weights(lighting: Lighting) -> dict[str, FloatArray]:
     """Return layer name -> weight (3,), linear Rec. 709.
 
     ``weight = illuminance x share x colour / horizontal irradiance of the unit layer``, so that the
-    weighted layers together light a horizontal plate with ``illuminance_lx`` and a composed image
-    is in cd/m2.
+    weighted layers of sun and sky together light a horizontal plate with ``illuminance_lx`` and a
+    composed image is in cd/m2. The weight of lamps is their flux in lm, that of an illuminator its
+    intensity in cd, times their colours.
     """
     weights: dict[str, FloatArray] = {}
     for part in lighting.components:
         unit = horizontal_irradiance(parse_layer(part.layer))
         weight = lighting.illuminance_lx * part.share / unit * np.asarray(part.colour)
         weights[part.layer] = weights.get(part.layer, 0) + weight
+    if lighting.lamps_lm:
+        weights[LAMPS] = lighting.lamps_lm * np.asarray(lighting.lamps_colour)
+    if lighting.illuminator_cd:
+        weights[ILLUMINATOR] = np.full(3, lighting.illuminator_cd)
     return weights
 
 
 def layers_of(lightings: Iterable[Lighting]) -> tuple[Layer, ...]:
     """Return the distinct layers that some lightings need, sorted by name."""
-    names = {part.layer for lighting in lightings for part in lighting.components}
+    names = {name for lighting in lightings for name in layer_weights(lighting)}
     return tuple(parse_layer(name) for name in sorted(names))
 
 
@@ -212,7 +254,8 @@ def make_lighting(table: Mapping[str, object], where: str) -> Lighting:
     """Build a lighting from its table in a TOML file.
 
     Args:
-        table: ``name``, ``band``, ``illuminance_lx`` and ``components``.
+        table: ``name``, ``band``, ``illuminance_lx`` and ``components``; also what else a
+            :class:`Lighting` has.
         where: The file (and key) to name in errors.
 
     Raises:
@@ -244,7 +287,32 @@ def make_lighting(table: Mapping[str, object], where: str) -> Lighting:
     total = sum(part.share for part in parts)
     if not math.isclose(total, 1.0, abs_tol=1e-6):
         raise LightingError(f"{where}: the shares of {name} sum to {total:g}: they must sum to 1")
-    return Lighting(name, str(band), illuminance, parts)
+    where = f"{where}: {name}"
+    return Lighting(
+        name,
+        str(band),
+        illuminance,
+        parts,
+        _flag(table, "stars", where),
+        _power(table, "lamps_lm", _LAMPS_MOST_LM, where),
+        _colour(table.get("lamps_colour", (1.0, 1.0, 1.0)), f"{where}.lamps_colour"),
+        _power(table, "illuminator_cd", _ILLUMINATOR_MOST_CD, where),
+        _flag(table, "monochrome", where),
+    )
+
+
+def _flag(table: Mapping[str, object], key: str, where: str) -> bool:
+    value = table.get(key, False)
+    if not isinstance(value, bool):
+        raise LightingError(f"{where}.{key} is {value!r}: true or false is needed")
+    return value
+
+
+def _power(table: Mapping[str, object], key: str, most: float, where: str) -> float:
+    value = _number(table.get(key, 0.0), f"{where}.{key}")
+    if not 0 <= value <= most:
+        raise LightingError(f"{where}.{key} is {value:g}: between 0 and {most:g} is allowed")
+    return value
 
 
 def _component(value: object, where: str) -> Component:
@@ -261,22 +329,31 @@ def _component(value: object, where: str) -> Component:
         layer = parse_layer(str(value.get("layer")))
     except LightingError as error:
         raise LightingError(f"{where}.layer: {error}") from None
+    if layer.kind in (LAMPS, ILLUMINATOR):
+        raise LightingError(
+            f"{where}.layer is '{layer.name}', which has no share of the illuminance: give "
+            "lamps_lm or illuminator_cd beside the components"
+        )
     share = _number(value.get("share"), f"{where}.share")
     if not 0 <= share <= 1:
         raise LightingError(f"{where}.share is {share:g}: a share is between 0 and 1")
-    raw = value.get("colour", (1.0, 1.0, 1.0))
+    colour = _colour(value.get("colour", (1.0, 1.0, 1.0)), f"{where}.colour")
+    return Component(layer.name, share, colour)
+
+
+def _colour(raw: object, where: str) -> tuple[float, float, float]:
     if not isinstance(raw, list | tuple) or len(raw) != 3:
-        raise LightingError(f"{where}.colour is {raw!r}: three numbers [r, g, b] are needed")
-    rgb = [_number(channel, f"{where}.colour") for channel in raw]
+        raise LightingError(f"{where} is {raw!r}: three numbers [r, g, b] are needed")
+    rgb = [_number(channel, where) for channel in raw]
     level = sum(c * w for c, w in zip(rgb, LUMINANCE_REC709, strict=True))
     if min(rgb) < 0 or level <= 0:
-        raise LightingError(f"{where}.colour is {raw!r}: no channel below 0, not all 0")
+        raise LightingError(f"{where} is {raw!r}: no channel below 0, not all 0")
     # Rounded, and left alone once it is normalised, so that a frozen study reads back to the same
     # numbers and ids.
     if abs(level - 1) > 1e-6:
         rgb = [round(c / level, 6) for c in rgb]
     red, green, blue = rgb
-    return Component(layer.name, share, (red, green, blue))
+    return red, green, blue
 
 
 def _number(value: object, where: str) -> float:
@@ -292,6 +369,11 @@ def load_lightings(path: Path | None = None) -> dict[str, Lighting]:
         LightingError: The file cannot be read or holds a wrong value.
     """
     return dict(_load(path or _PRESETS))
+
+
+def load_more_lightings() -> dict[str, Lighting]:
+    """Return name -> lighting of the embedded presets beyond the 13 published labels."""
+    return load_lightings(_MORE_PRESETS)
 
 
 @lru_cache

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .image_io import LayerImage
-from .lighting import ALPHA, Lighting, layer_weights, parse_layer, sky_pattern
+from .lighting import ALPHA, Lighting, layer_weights
+from .sky import seen_sky
 
 __all__ = [
     "FEATHER_PX",
@@ -20,7 +21,6 @@ __all__ = [
     "compose",
     "paste",
     "pixel_directions",
-    "sky_luminance",
     "stack_from_layers",
     "whole_layer",
 ]
@@ -146,22 +146,6 @@ def stack_from_layers(
     return Stack(canvases, alpha.reshape(height, width), directions)
 
 
-def sky_luminance(weights: Mapping[str, ArrayLike], directions: FloatArray) -> FloatArray:
-    """Return what the camera sees of the sky, (..., 3) in cd/m2.
-
-    Directions just below the horizon, past the end of the ground, show the horizon's colour.
-    """
-    above = directions.copy()
-    above[..., 2] = np.maximum(above[..., 2], 0)
-    above /= np.linalg.norm(above, axis=-1, keepdims=True)
-    sky = np.zeros(directions.shape, np.float32)
-    for name, weight in weights.items():
-        layer = parse_layer(name)
-        if layer.kind != "sun":
-            sky += sky_pattern(layer, above)[..., None] * np.asarray(weight, np.float32)
-    return sky
-
-
 def whole_layer(lighting_name: str) -> str:
     """Return the name of the layer that holds all the light of one lighting (method ``exact``)."""
     return f"lighting-{lighting_name}"
@@ -178,9 +162,8 @@ def compose(stack: Stack, lighting: Lighting) -> FloatArray:
     Raises:
         RelightError: The stack lacks a layer that the lighting needs.
     """
-    sky_weights = layer_weights(lighting)
     whole = whole_layer(lighting.name)
-    weights: Mapping[str, ArrayLike] = sky_weights
+    weights: Mapping[str, ArrayLike] = layer_weights(lighting)
     if whole in stack.layers:
         weights = {whole: np.full(3, lighting.illuminance_lx)}
     missing = sorted(set(weights) - set(stack.layers))
@@ -194,5 +177,7 @@ def compose(stack: Stack, lighting: Lighting) -> FloatArray:
         image += stack.layers[name] * np.asarray(weight, np.float32)
     open_sky = (1 - stack.alpha)[..., None]
     if open_sky.any():
-        image += open_sky * sky_luminance(sky_weights, stack.directions)
+        image += open_sky * seen_sky(lighting, stack.directions)
+    if lighting.monochrome:
+        image[...] = image[..., :1]
     return image

@@ -9,7 +9,7 @@ import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from .lighting import (
     Lighting,
     LightingError,
     load_lightings,
+    load_more_lightings,
     make_lighting,
     parse_layer,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "SCENERIES",
     "CameraSetup",
     "Outputs",
+    "OwnScenery",
     "RenderSettings",
     "Sampling",
     "Study",
@@ -49,7 +51,13 @@ __all__ = [
     "with_distances",
 ]
 
-SCENERIES = ("desert", "field", "wharf")
+PLACES = ("desert", "field", "wharf")
+SCENERY_VARIANTS = 3  # of each place: few, as each multiplies the backgrounds to render
+SCENERIES = tuple(
+    place if variant == 1 else f"{place}-{variant}"
+    for place in PLACES
+    for variant in range(1, SCENERY_VARIANTS + 1)
+)
 FAMILIES = ("visibility", "nuisance", "verification", "temporal")
 BUILT_FAMILIES = ("visibility",)
 METHODS = ("fast", "exact")
@@ -98,6 +106,16 @@ class CameraSetup:
     shutter_limit_s: float = 0.04
     iso: float = 250.0
 
+    @cached_property
+    def azimuth_index(self) -> Mapping[float, int]:
+        """Azimuth -> its place in ``azimuths_deg``: there may be tens of thousands."""
+        return {azimuth: i for i, azimuth in enumerate(self.azimuths_deg)}
+
+    @cached_property
+    def elevation_index(self) -> Mapping[float, int]:
+        """Elevation -> its place in ``elevations_deg``."""
+        return {elevation: i for i, elevation in enumerate(self.elevations_deg)}
+
     def optics(self) -> Camera:
         """Return the pinhole camera."""
         return Camera(
@@ -122,7 +140,9 @@ class Subject:
         betas: Shape coefficients, or ``"random"``: :func:`resolve` draws them from the study's
             seed and the subject's name.
         yaw_deg: Turned counter-clockwise seen from above; 0 faces -Y.
-        textures: Names of the textures it is seen in.
+        textures: Names of the textures it is seen in: Limen's own, as ``limen-texture-00000``, or
+            of images; never a path.
+        texture_sha256: The hashes that their files must have, in the same order; "" for any.
     """
 
     name: str
@@ -131,6 +151,24 @@ class Subject:
     betas: tuple[float, ...] | Literal["random"] = ()
     yaw_deg: float = 0.0
     textures: tuple[str, ...] = ("plain",)
+    texture_sha256: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class OwnScenery:
+    """A place of the study's own: a collection in a ``.blend`` file.
+
+    Attributes:
+        name: Its label in the dataset; the file is ``NAME.blend``, never a path.
+        collection: The collection that is taken from the file.
+        anchor: An empty in the file, at the subject's place; its Y axis is north.
+        blend_sha256: The hash that the file must have, "" for any.
+    """
+
+    name: str
+    collection: str = "Limen"
+    anchor: str = "Limen Anchor"
+    blend_sha256: str = ""
 
 
 @dataclass(frozen=True)
@@ -182,6 +220,9 @@ class Study:
         sampling: How many views.
         render: How they are rendered.
         outputs: What is written.
+        own_sceneries: Those of the sceneries that are files of the user's.
+        unoccluded_fractions: How much of a person things placed before it leave in sight; each
+            view has one of these, drawn from its id.
     """
 
     name: str
@@ -196,6 +237,8 @@ class Study:
     sampling: Sampling = field(default_factory=Sampling)
     render: RenderSettings = field(default_factory=RenderSettings)
     outputs: Outputs = field(default_factory=Outputs)
+    own_sceneries: tuple[OwnScenery, ...] = ()
+    unoccluded_fractions: tuple[float, ...] = (1.0,)
 
 
 class StudyError(ValueError):
@@ -276,8 +319,10 @@ _TOP_KEYS = (
     "sceneries",
     "actions",
     "poses",
+    "unoccluded_fractions",
     "camera",
     "subject",
+    "scenery",
     "lighting",
     "sampling",
     "render",
@@ -285,7 +330,9 @@ _TOP_KEYS = (
 )
 _CAMERA_KEYS = tuple(f.name for f in fields(CameraSetup))
 _SUBJECT_KEYS = tuple(f.name for f in fields(Subject))
-_LIGHTING_KEYS = ("name", "base", "band", "illuminance_lx", "components")
+_SCENERY_KEYS = tuple(f.name for f in fields(OwnScenery))
+_LIGHTING_EXTRAS = ("stars", "lamps_lm", "lamps_colour", "illuminator_cd", "monochrome")
+_LIGHTING_KEYS = ("name", "base", "band", "illuminance_lx", "components", *_LIGHTING_EXTRAS)
 _DISTANCE_KEYS = ("distances_m", "bands", "densities_px_per_m")
 _BETAS_MOST = 300  # SMPL-X has no more shape coefficients
 
@@ -302,12 +349,21 @@ _BETA = rules.number("a shape coefficient", "betas = [0.5, -1.2]", -10, 10)
 _LIGHTING_NAME = rules.text(
     "a lighting's name is 1 to 64 letters, digits and _, as in noon_south", r"[A-Za-z0-9_]{1,64}"
 )
+_LAMPS_LM = rules.number("a luminous flux in lumens", "lamps_lm = 20000", 0, 1e7)
+_ILLUMINATOR_CD = rules.number("a luminous intensity in cd", "illuminator_cd = 500", 0, 1e7)
+_UNOCCLUDED = rules.number("an unoccluded fraction", "unoccluded_fractions = [1.0, 0.5]", 0.1, 1)
+_DATABLOCK = rules.text(
+    'a name in a .blend file has 1 to 63 characters, as in collection = "Limen"',
+    r"[^\x00-\x1f\x7f]{1,63}",
+)
 _ILLUMINANCE = rules.number("an illuminance in lux", "illuminance_lx = 90000", 1e-6, 1e6)
 
 
 def _read_study(data: Mapping[str, Any], faults: rules.Faults, poses: Mapping[str, str]) -> Study:
     top = rules.Table(data, (), _TOP_KEYS, faults)
     actions = tuple(dict.fromkeys(poses.values()))
+    own = _read_own_sceneries(top)
+    places = (*SCENERIES, *(scenery.name for scenery in own))
     study = Study(
         name=top.take("name", rules.name("a study's name", 'name = "demo"')),
         family=top.take("family", _FAMILY, "visibility"),
@@ -316,7 +372,7 @@ def _read_study(data: Mapping[str, Any], faults: rules.Faults, poses: Mapping[st
         lightings=_read_lightings(top),
         sceneries=top.take(
             "sceneries",
-            rules.list_of('sceneries = ["desert"]', rules.one_of("a scenery", SCENERIES)),
+            rules.list_of('sceneries = ["desert"]', rules.one_of("a scenery", places)),
         ),
         subjects=_read_subjects(top),
         actions=top.take(
@@ -328,7 +384,14 @@ def _read_study(data: Mapping[str, Any], faults: rules.Faults, poses: Mapping[st
         sampling=_read_sampling(top),
         render=_read_render(top),
         outputs=_read_outputs(top),
+        own_sceneries=own,
+        unoccluded_fractions=top.take(
+            "unoccluded_fractions",
+            rules.list_of("unoccluded_fractions = [1.0, 0.5]", _UNOCCLUDED),
+            (1.0,),
+        ),
     )
+    _check_own_sceneries(study, faults)
     _check_poses(study, poses, faults)
     if not faults.found:
         _check_sampling(study, poses, faults)
@@ -526,9 +589,44 @@ def _tables(top: rules.Table, key: str) -> list[Any]:
     return []
 
 
+def _read_own_sceneries(top: rules.Table) -> tuple[OwnScenery, ...]:
+    sceneries: list[OwnScenery] = []
+    for i, data in enumerate(_tables(top, "scenery")):
+        table = rules.Table(data, ("scenery", i), _SCENERY_KEYS, top.faults)
+        scenery = OwnScenery(
+            table.take("name", rules.name("a scenery's name", 'name = "yard"')),
+            table.take("collection", _DATABLOCK, OwnScenery.collection),
+            table.take("anchor", _DATABLOCK, OwnScenery.anchor),
+            table.take("blend_sha256", _SHA256, ""),
+        )
+        if scenery.name in (*SCENERIES, *(other.name for other in sceneries)):
+            top.faults.add(
+                ("scenery", i, "name"),
+                f'is "{scenery.name}", which another scenery has: give it another name',
+            )
+        sceneries.append(scenery)
+    return tuple(sceneries)
+
+
+def _check_own_sceneries(study: Study, faults: rules.Faults) -> None:
+    if study.sceneries is rules.WRONG:
+        return
+    for i, scenery in enumerate(study.own_sceneries):
+        if scenery.name is not rules.WRONG and scenery.name not in study.sceneries:
+            faults.add(
+                ("scenery", i, "name"),
+                f'is "{scenery.name}", which is none of the sceneries: add it there, or remove '
+                "this table",
+            )
+
+
+def _presets() -> dict[str, Lighting]:
+    return {**load_lightings(), **load_more_lightings()}
+
+
 def _read_lightings(top: rules.Table) -> tuple[Lighting, ...]:
     faults = top.faults
-    presets = load_lightings()
+    presets = _presets()
     names = top.take(
         "lightings",
         rules.list_of(
@@ -572,6 +670,17 @@ def _read_lighting(
             "illuminance_lx", _ILLUMINANCE, base.illuminance_lx if base else rules.NEEDED
         ),
         components=table.take("components", _COMPONENTS, base.components if base else rules.NEEDED),
+        stars=table.take("stars", rules.flag("stars"), base.stars if base else False),
+        lamps_lm=table.take("lamps_lm", _LAMPS_LM, base.lamps_lm if base else 0.0),
+        lamps_colour=table.take(
+            "lamps_colour", _COLOUR, base.lamps_colour if base else (1.0, 1.0, 1.0)
+        ),
+        illuminator_cd=table.take(
+            "illuminator_cd", _ILLUMINATOR_CD, base.illuminator_cd if base else 0.0
+        ),
+        monochrome=table.take(
+            "monochrome", rules.flag("monochrome"), base.monochrome if base else False
+        ),
     )
     if len(faults.found) > before:
         return None
@@ -644,7 +753,18 @@ def _read_subjects(top: rules.Table) -> tuple[Subject, ...]:
                 ),
                 ("plain",),
             ),
+            texture_sha256=table.take("texture_sha256", _TEXTURE_SHA256, ()),
         )
+        if (
+            rules.WRONG not in (subject.textures, subject.texture_sha256)
+            and subject.texture_sha256
+            and len(subject.texture_sha256) != len(subject.textures)
+        ):
+            faults.add(
+                ("subject", i, "texture_sha256"),
+                f"has {len(subject.texture_sha256)} hashes: there is one for each of the "
+                f'{len(subject.textures)} textures, "" for any file',
+            )
         if (
             subject.betas is not rules.WRONG
             and len(subject.betas) > _BETAS_MOST
@@ -671,6 +791,9 @@ _BODY = rules.text(
 )
 _SHA256 = rules.text(
     'a SHA-256 is 64 hex digits in lower case, or "" for any file', r"(?:[0-9a-f]{64})?"
+)
+_TEXTURE_SHA256 = rules.list_of(
+    'texture_sha256 = ["", "0123..."]', _SHA256, empty=True, repeats=True
 )
 _BETAS = rules.or_word(
     "random", rules.list_of("betas = [0.5, -1.2]", _BETA, empty=True, repeats=True)
@@ -842,10 +965,14 @@ def save_study(study: Study, path: Path, *, pose_actions: Mapping[str, str] | No
 
 
 def _top_values(study: Study) -> dict[str, Any]:
-    return {key: getattr(study, key) for key in ("name", "family", "seed", *_TOP_LISTS)}
+    return {
+        key: getattr(study, key)
+        for key in ("name", "family", "seed", *_TOP_LISTS)
+        if key != "unoccluded_fractions" or study.unoccluded_fractions != (1.0,)
+    }
 
 
-_TOP_LISTS = ("sceneries", "actions", "poses")
+_TOP_LISTS = ("sceneries", "actions", "poses", "unoccluded_fractions")
 
 
 def _distance_key(setup: CameraSetup) -> str:
@@ -888,13 +1015,16 @@ _CAMERA_ORDER = (
 
 
 def _lighting_values(lighting: Lighting) -> dict[str, Any]:
-    return {**vars(lighting), "components": [dict(vars(c)) for c in lighting.components]}
+    plain = Lighting(lighting.name, lighting.band, lighting.illuminance_lx, ())
+    absent = {key for key in _LIGHTING_EXTRAS if vars(lighting)[key] == vars(plain)[key]}
+    values = {key: value for key, value in vars(lighting).items() if key not in absent}
+    return {**values, "components": [dict(vars(c)) for c in lighting.components]}
 
 
 def _brief_lighting_values(lighting: Lighting) -> dict[str, Any]:
     """Return a lighting's table, on the base of the preset it was rescaled from, if of one."""
-    for preset in load_lightings().values():
-        if preset.components == lighting.components and preset.band == lighting.band:
+    for preset in _presets().values():
+        if replace(preset, name=lighting.name, illuminance_lx=lighting.illuminance_lx) == lighting:
             return {
                 "name": lighting.name,
                 "base": preset.name,
@@ -905,7 +1035,7 @@ def _brief_lighting_values(lighting: Lighting) -> dict[str, Any]:
 
 def _preset_names(lightings: Sequence[Lighting]) -> tuple[str, ...]:
     """Return the names of the presets that a list of lightings begins with."""
-    presets = load_lightings()
+    presets = _presets()
     names = []
     for lighting in lightings:
         if presets.get(lighting.name) != lighting:
@@ -924,6 +1054,8 @@ def _compose(
     text = toml_text.append_table(text, ("camera",), camera, array=False)
     for subject in study.subjects:
         text = toml_text.append_table(text, ("subject",), vars(subject), array=True)
+    for scenery in study.own_sceneries:
+        text = toml_text.append_table(text, ("scenery",), vars(scenery), array=True)
     for lighting in lightings:
         text = toml_text.append_table(text, ("lighting",), lighting, array=True)
     for key in ("sampling", "render", "outputs"):
@@ -933,11 +1065,12 @@ def _compose(
 
 def _edited(text: str, old: Study, new: Study) -> str:
     """Return the text of ``old`` with as few edits as make it say ``new``."""
-    for key, value in _top_values(new).items():
-        if getattr(old, key) != value:
-            text = toml_text.set_key(text, (key,), value)
+    for key in ("name", "family", "seed", *_TOP_LISTS):
+        if getattr(old, key) != getattr(new, key):
+            text = toml_text.set_key(text, (key,), getattr(new, key))
     text = _edited_camera(text, old.camera, new.camera)
     text = _edited_tables(text, "subject", old.subjects, new.subjects, vars)
+    text = _edited_tables(text, "scenery", old.own_sceneries, new.own_sceneries, vars)
     text = _edited_lightings(text, old.lightings, new.lightings)
     for table in ("sampling", "render", "outputs"):
         before, after = vars(getattr(old, table)), vars(getattr(new, table))
@@ -980,7 +1113,7 @@ def _edited_lightings(text: str, old: Sequence[Lighting], new: Sequence[Lighting
     if old == new:
         return text
     old_count = len(tomllib.loads(text).get("lightings", []))
-    presets = load_lightings()
+    presets = _presets()
     count = len(new) - (len(old) - old_count)
     tables_stay = count >= 0 and new[count:] == old[old_count:]
     if not tables_stay or any(presets.get(x.name) != x for x in new[:count]):

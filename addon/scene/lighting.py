@@ -1,14 +1,18 @@
-"""One sun lamp and one sky, set to any light layer or to a whole lighting."""
+"""Sun, sky, the scenery's lamps and one at the camera, set to a light layer or a whole lighting."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import bpy
-from mathutils import Vector
+from mathutils import Matrix, Vector
 
 from ..core.lighting import (
-    GLOW_EXPONENT,
+    GLOW_AZIMUTH_EXPONENT,
+    GLOW_HEIGHT_EXPONENT,
     HORIZON_EXPONENT,
+    ILLUMINATOR,
+    LAMPS,
     SUN_ANGULAR_DIAMETER_DEG,
     Layer,
     Lighting,
@@ -18,38 +22,101 @@ from ..core.lighting import (
 )
 from . import compat
 
-__all__ = ["VIEWPORT_EXPOSURE", "add_lights", "light_layer", "light_whole", "link_lights"]
+__all__ = [
+    "VIEWPORT_EXPOSURE",
+    "Lamp",
+    "add_lamp",
+    "add_lights",
+    "aim_illuminator",
+    "light_layer",
+    "light_whole",
+    "link_lights",
+]
 
 SUN = "Limen Sun"
+CAMERA_LAMP = "Limen Illuminator"
+_LAMP_MARK = "limen_lamp"
+_CAMERA_LAMP_CONE_DEG = 130.0  # covers the picture of any usual lens
 WORLD = "Limen Sky"
 VIEWPORT_EXPOSURE = 0.7  # stops; shows ground of reflectance 0.35 under 1 lx as middle grey
 _BLACK = (0.0, 0.0, 0.0)
 _WHITE = (1.0, 1.0, 1.0)
 
 
+@dataclass(frozen=True)
+class Lamp:
+    """A lamp of a scenery: a flat disc that shines forwards as a Lambertian source.
+
+    Attributes:
+        position_m: (3,).
+        aims_at_m: (3,).
+        size_m: Diameter.
+    """
+
+    position_m: tuple[float, float, float]
+    aims_at_m: tuple[float, float, float]
+    size_m: float = 0.4
+
+
+def add_lamp(collection: bpy.types.Collection, lamp: Lamp) -> None:
+    """Add a lamp to a scenery, dark."""
+    data = bpy.data.lights.new("Limen Lamp", "AREA")
+    data.shape, data.size = "DISK", lamp.size_m
+    item = bpy.data.objects.new("Limen Lamp", data)
+    item.location = lamp.position_m
+    item.rotation_mode = "QUATERNION"
+    away = Vector(lamp.position_m) - Vector(lamp.aims_at_m)
+    item.rotation_quaternion = away.to_track_quat("Z", "Y")  # it shines along its -Z
+    item[_LAMP_MARK] = True
+    item.hide_render = item.hide_viewport = True
+    collection.objects.link(item)
+
+
+def aim_illuminator(scene: bpy.types.Scene) -> None:
+    """Put the lamp at the camera where the scene's camera is."""
+    place: Matrix = scene.camera.matrix_world
+    bpy.data.objects[CAMERA_LAMP].matrix_world = place.copy()
+
+
 def add_lights(scene: bpy.types.Scene) -> None:
-    """Give a scene Limen's sun and sky, both dark."""
+    """Give a scene Limen's sun, sky and lamp at the camera, all dark."""
     lamp = bpy.data.lights.new(SUN, "SUN")
     lamp.angle = math.radians(SUN_ANGULAR_DIAMETER_DEG)
     sun = bpy.data.objects.new(SUN, lamp)
     sun.rotation_mode = "QUATERNION"
     scene.collection.objects.link(sun)
+    spot = bpy.data.lights.new(CAMERA_LAMP, "SPOT")
+    spot.spot_size, spot.spot_blend = math.radians(_CAMERA_LAMP_CONE_DEG), 0.5
+    spot.shadow_soft_size = 0.03
+    at_camera = bpy.data.objects.new(CAMERA_LAMP, spot)
+    at_camera.visible_camera = False
+    scene.collection.objects.link(at_camera)
     scene.world = _make_world()
-    _set(_BLACK, Layer("", "sun"), {})
+    _set(_Light())
 
 
 def link_lights(scene: bpy.types.Scene) -> None:
     """Show another scene in the light that is set."""
-    scene.collection.objects.link(bpy.data.objects[SUN])
+    for name in (SUN, CAMERA_LAMP):
+        scene.collection.objects.link(bpy.data.objects[name])
     scene.world = bpy.data.worlds[WORLD]
+
+
+@dataclass
+class _Light:
+    """What every light is set to."""
+
+    sun_colour: Sequence[float] = _BLACK
+    sun: Layer | None = None
+    sky: dict[str, Sequence[float]] = field(default_factory=dict)
+    glow_azimuth_deg: float = 0.0
+    lamps_lm: Sequence[float] = _BLACK
+    illuminator_cd: Sequence[float] = _BLACK
 
 
 def light_layer(layer: Layer) -> None:
     """Light the scenes with one unit layer alone."""
-    if layer.kind == "sun":
-        _set(_WHITE, layer, {})
-    else:
-        _set(_BLACK, layer, {layer.kind: _WHITE}, glow_azimuth_deg=layer.azimuth_deg)
+    _set(_with_layer(_Light(), layer, _WHITE))
 
 
 def light_whole(lighting: Lighting) -> None:
@@ -58,50 +125,59 @@ def light_whole(lighting: Lighting) -> None:
     Raises:
         ValueError: It has two suns or two glows, which one render cannot hold.
     """
-    sun_colour: Sequence[float] = _BLACK
-    sun_layer = Layer("", "sun")
-    sky: dict[str, Sequence[float]] = {}
-    glow_azimuth_deg = 0.0
+    light = _Light()
     for name, weight in layer_weights(lighting).items():
         layer = parse_layer(name)
+        if layer.kind == "sun" and light.sun is not None:
+            raise ValueError(f"lighting {lighting.name} has two suns: method exact can hold one")
+        if layer.kind in light.sky:
+            raise ValueError(f"lighting {lighting.name} has two glows: method exact can hold one")
         colour = tuple(float(channel) / lighting.illuminance_lx for channel in weight)
-        if layer.kind == "sun":
-            if sun_layer.name:
-                raise ValueError(
-                    f"lighting {lighting.name} has two suns: method exact can hold one"
-                )
-            sun_colour, sun_layer = colour, layer
-        else:
-            if layer.kind in sky:
-                raise ValueError(
-                    f"lighting {lighting.name} has two glows: method exact can hold one"
-                )
-            sky[layer.kind] = colour
-            if layer.kind == "glow":
-                glow_azimuth_deg = layer.azimuth_deg
-    _set(sun_colour, sun_layer, sky, glow_azimuth_deg)
+        light = _with_layer(light, layer, colour)
+    _set(light)
 
 
-def _set(
-    sun_colour: Sequence[float],
-    sun_layer: Layer,
-    sky: dict[str, Sequence[float]],
-    glow_azimuth_deg: float = 0.0,
-) -> None:
-    sun = bpy.data.objects[SUN]
-    strength = max(sun_colour)
+def _with_layer(light: _Light, layer: Layer, colour: Sequence[float]) -> _Light:
+    if layer.kind == "sun":
+        return replace(light, sun=layer, sun_colour=colour)
+    if layer.kind == LAMPS:
+        return replace(light, lamps_lm=colour)
+    if layer.kind == ILLUMINATOR:
+        return replace(light, illuminator_cd=colour)
+    turned = layer.azimuth_deg if layer.kind == "glow" else light.glow_azimuth_deg
+    return replace(light, sky={**light.sky, layer.kind: colour}, glow_azimuth_deg=turned)
+
+
+def _lamps() -> Iterator[bpy.types.Object]:
+    return (item for item in bpy.data.objects if item.type == "LIGHT" and _LAMP_MARK in item)
+
+
+def _shine(item: bpy.types.Object, colour: Sequence[float], energy_per_unit: float = 1.0) -> bool:
+    """Set a lamp; returns whether it shines."""
+    strength = max(colour)
     # Cycles packs the whole scene again for a lamp that was touched: leave one that stays dark.
-    if strength or not sun.hide_render:
-        sun.hide_render = sun.hide_viewport = strength == 0
-        sun.data.energy = strength
-        sun.data.color = [channel / strength for channel in sun_colour] if strength else _WHITE
-        towards = Vector(direction(sun_layer.azimuth_deg, sun_layer.elevation_deg))
-        sun.rotation_quaternion = towards.to_track_quat("Z", "Y")  # a lamp shines along its -Z
+    if strength or not item.hide_render:
+        item.hide_render = item.hide_viewport = strength == 0
+        item.data.energy = strength * energy_per_unit
+        item.data.color = [channel / strength for channel in colour] if strength else _WHITE
+    return strength > 0
+
+
+def _set(light: _Light) -> None:
+    sun = bpy.data.objects[SUN]
+    if _shine(sun, light.sun_colour) and light.sun is not None:
+        towards = Vector(direction(light.sun.azimuth_deg, light.sun.elevation_deg))
+        sun.rotation_quaternion = towards.to_track_quat("Z", "Y")  # it shines along its -Z
+    # Blender's power of a flat lamp is its flux; a spot's is that of a point lamp, 4 pi times its
+    # intensity (1 unit of irradiance is 1 lx).
+    for lamp in _lamps():
+        _shine(lamp, light.lamps_lm)
+    _shine(bpy.data.objects[CAMERA_LAMP], light.illuminator_cd, 4 * math.pi)
     nodes = bpy.data.worlds[WORLD].node_tree.nodes
     for kind in ("uniform", "horizon", "glow"):
-        for socket, channel in zip(nodes[kind].inputs, sky.get(kind, _BLACK), strict=True):
+        for socket, channel in zip(nodes[kind].inputs, light.sky.get(kind, _BLACK), strict=True):
             socket.default_value = channel
-    nodes["towards glow"].inputs[1].default_value = direction(glow_azimuth_deg, 0.0)
+    nodes["towards glow"].inputs[1].default_value = direction(light.glow_azimuth_deg, 0.0)
 
 
 def _make_world() -> bpy.types.World:
@@ -147,8 +223,10 @@ def _make_world() -> bpy.types.World:
     dot.name = "towards glow"
     dot.operation = "DOT_PRODUCT"
     link(towards, dot.inputs[0])
-    lobe = math_node("POWER", math_node("MAXIMUM", dot.outputs["Value"], 0.0), float(GLOW_EXPONENT))
-    glow = math_node("MULTIPLY", up, lobe)
+    side = math_node("MAXIMUM", dot.outputs["Value"], 0.0)
+    lobe = math_node("POWER", side, float(GLOW_AZIMUTH_EXPONENT))
+    height = math_node("POWER", low, float(GLOW_HEIGHT_EXPONENT))
+    glow = math_node("MULTIPLY", up, math_node("MULTIPLY", lobe, height))
     total = add(add(coloured("uniform", up), coloured("horizon", horizon)), coloured("glow", glow))
     background = nodes.new("ShaderNodeBackground")
     link(total, background.inputs["Color"])

@@ -1,5 +1,6 @@
 """Materials made of a few shader nodes."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,7 +8,17 @@ import bpy
 
 from . import compat
 
-__all__ = ["Grain", "diffuse_white", "emission_white", "rough_material"]
+__all__ = [
+    "Grain",
+    "add_haze",
+    "diffuse_white",
+    "emission_white",
+    "leaf_material",
+    "painted_material",
+    "paved_material",
+    "rough_material",
+    "water_material",
+]
 
 Rgb = Sequence[float]
 
@@ -51,10 +62,14 @@ def rough_material(
     material = bpy.data.materials.new(name)
     tree = compat.enable_nodes(material)
     nodes, link = tree.nodes, tree.links.new
-    surface = nodes.new("ShaderNodeBsdfPrincipled")
-    surface.inputs["Roughness"].default_value = roughness
-    surface.inputs["Specular IOR Level"].default_value = specular
-    surface.inputs["Base Color"].default_value = (*colour, 1.0)
+    if specular:
+        surface = nodes.new("ShaderNodeBsdfPrincipled")
+        surface.inputs["Roughness"].default_value = roughness
+        surface.inputs["Specular IOR Level"].default_value = specular
+    else:  # the same light for less work
+        surface = nodes.new("ShaderNodeBsdfDiffuse")
+    base = surface.inputs["Base Color" if specular else "Color"]
+    base.default_value = (*colour, 1.0)
     output = nodes.new("ShaderNodeOutputMaterial")
     link(surface.outputs[0], output.inputs["Surface"])
     if not grains:
@@ -93,10 +108,219 @@ def rough_material(
     tint.operation = "SCALE"
     tint.inputs[0].default_value = colour
     link(shade, tint.inputs["Scale"])
-    link(tint.outputs[0], surface.inputs["Base Color"])
+    link(tint.outputs[0], base)
     if normal is not None:
         link(normal, surface.inputs["Normal"])
     return material
+
+
+def leaf_material(
+    name: str, colours: tuple[Rgb, Rgb], *, patches_m: float = 0.0, translucency: float = 0.3
+) -> bpy.types.Material:
+    """Return a thin leaf that some light comes through, between two colours by attribute ``shade``.
+
+    Args:
+        name: The datablock's name.
+        colours: Linear reflectance where the attribute is 0 and where it is 1.
+        patches_m: Size of lighter and darker patches in the world; 0 for none.
+        translucency: Share of the light that goes through.
+    """
+    material = bpy.data.materials.new(name)
+    tree = compat.enable_nodes(material)
+    nodes, link = tree.nodes, tree.links.new
+    shade = nodes.new("ShaderNodeAttribute")
+    shade.attribute_name = "shade"
+    colour = nodes.new("ShaderNodeMix")
+    colour.data_type = "RGBA"
+    colour.inputs[6].default_value = (*colours[0], 1.0)
+    colour.inputs[7].default_value = (*colours[1], 1.0)
+    link(shade.outputs["Fac"], colour.inputs[0])
+    tinted = colour.outputs[2]
+    if patches_m:
+        tinted = _patched(tree, tinted, patches_m)
+    front, through = nodes.new("ShaderNodeBsdfDiffuse"), nodes.new("ShaderNodeBsdfTranslucent")
+    mixed = nodes.new("ShaderNodeMixShader")
+    mixed.inputs[0].default_value = translucency
+    for position, surface in enumerate((front, through), start=1):
+        link(tinted, surface.inputs["Color"])
+        link(surface.outputs[0], mixed.inputs[position])
+    output = nodes.new("ShaderNodeOutputMaterial")
+    link(mixed.outputs[0], output.inputs["Surface"])
+    return material
+
+
+def _patched(
+    tree: bpy.types.NodeTree, colour: bpy.types.NodeSocket, size_m: float
+) -> bpy.types.NodeSocket:
+    """Vary a colour in patches of the world, the same for all that grows there."""
+    position = tree.nodes.new("ShaderNodeNewGeometry").outputs["Position"]
+    noise = tree.nodes.new("ShaderNodeTexNoise")
+    noise.noise_dimensions = "2D"
+    noise.inputs["Scale"].default_value = 1 / size_m
+    noise.inputs["Detail"].default_value = 1.0
+    tree.links.new(position, noise.inputs["Vector"])
+    ramp = tree.nodes.new("ShaderNodeMix")
+    ramp.data_type = "RGBA"
+    ramp.inputs[6].default_value = (0.68, 0.78, 0.66, 1.0)
+    ramp.inputs[7].default_value = (1.42, 1.2, 1.3, 1.0)
+    tree.links.new(noise.outputs[0], ramp.inputs[0])
+    product = tree.nodes.new("ShaderNodeVectorMath")
+    product.operation = "MULTIPLY"
+    tree.links.new(colour, product.inputs[0])
+    tree.links.new(ramp.outputs[2], product.inputs[1])
+    return product.outputs[0]
+
+
+def painted_material(
+    name: str, colour: Rgb, *, roughness: float = 0.5, specular: float = 0.3, worn: float = 0.15
+) -> bpy.types.Material:
+    """Return paint or bare metal with stains; an object's own colour is multiplied onto it."""
+    material = rough_material(
+        name, (1.0, 1.0, 1.0), [Grain(1.7, worn, detail=2)], roughness=roughness, specular=specular
+    )
+    tree = material.node_tree
+    surface = next(node for node in tree.nodes if node.type == "BSDF_PRINCIPLED")
+    own = tree.nodes.new("ShaderNodeObjectInfo").outputs["Color"]
+    product = tree.nodes.new("ShaderNodeVectorMath")
+    product.operation = "MULTIPLY"
+    tint = tree.nodes.new("ShaderNodeVectorMath")
+    tint.operation = "MULTIPLY"
+    tint.inputs[1].default_value = colour
+    tree.links.new(own, tint.inputs[0])
+    tree.links.new(surface.inputs["Base Color"].links[0].from_socket, product.inputs[0])
+    tree.links.new(tint.outputs[0], product.inputs[1])
+    tree.links.new(product.outputs[0], surface.inputs["Base Color"])
+    return material
+
+
+def paved_material(
+    name: str, colour: Rgb, *, slab_m: float, joint_m: float = 0.02
+) -> bpy.types.Material:
+    """Return concrete slabs with joints, stains and grain, along the object's axes."""
+    material = rough_material(
+        name,
+        colour,
+        [
+            Grain(7.0, 0.16, detail=2),
+            Grain(0.7, 0.10, detail=1),
+            Grain(0.018, 0.16, bump_m=0.002, detail=1),
+        ],
+        roughness=0.85,
+        specular=0.15,
+    )
+    tree = material.node_tree
+    nodes, link = tree.nodes, tree.links.new
+    surface = next(node for node in nodes if node.type == "BSDF_PRINCIPLED")
+    brick = nodes.new("ShaderNodeTexBrick")
+    brick.offset, brick.squash = 0.0, 1.0
+    for socket, value in (
+        ("Color1", (0.88, 0.88, 0.88, 1.0)),
+        ("Color2", (1.1, 1.09, 1.06, 1.0)),
+        ("Mortar", (0.3, 0.29, 0.27, 1.0)),
+        ("Scale", 1.0),
+        ("Mortar Size", joint_m / 2),
+        ("Mortar Smooth", 0.3),
+        ("Brick Width", slab_m),
+        ("Row Height", slab_m),
+    ):
+        brick.inputs[socket].default_value = value
+    link(nodes.new("ShaderNodeTexCoord").outputs["Object"], brick.inputs["Vector"])
+    product = nodes.new("ShaderNodeVectorMath")
+    product.operation = "MULTIPLY"
+    link(surface.inputs["Base Color"].links[0].from_socket, product.inputs[0])
+    link(brick.outputs["Color"], product.inputs[1])
+    link(product.outputs[0], surface.inputs["Base Color"])
+    return material
+
+
+def water_material(name: str, colour: Rgb, *, calm_m: float = 120.0) -> bpy.types.Material:
+    """Return the surface of deep water: a rough dark mirror with ripples.
+
+    Ripples are relief near the camera and become roughness from ``calm_m`` on, where they are less
+    than a pixel: as relief they would be noise there.
+    """
+    material = rough_material(name, colour, roughness=0.12, specular=0.5)
+    tree = material.node_tree
+    nodes, link = tree.nodes, tree.links.new
+    surface = next(node for node in nodes if node.type == "BSDF_PRINCIPLED")
+    surface.inputs["IOR"].default_value = 1.333
+    fade = _by_distance(tree, calm_m)
+    position = nodes.new("ShaderNodeNewGeometry").outputs["Position"]
+    near = nodes.new("ShaderNodeMath")
+    near.operation = "SUBTRACT"
+    near.inputs[0].default_value = 1.0
+    link(fade, near.inputs[1])
+    normal: bpy.types.NodeSocket | None = None
+    for size_m, height_m, stretch in ((3.1, 0.30, (1.0, 1.7)), (0.55, 0.045, (1.4, 1.0))):
+        noise = nodes.new("ShaderNodeTexNoise")
+        noise.noise_dimensions = "2D"
+        noise.inputs["Scale"].default_value = 1.0
+        noise.inputs["Detail"].default_value = 1.0
+        mapped = nodes.new("ShaderNodeVectorMath")
+        mapped.operation = "DIVIDE"
+        mapped.inputs[1].default_value = (size_m * stretch[0], size_m * stretch[1], 1.0)
+        link(position, mapped.inputs[0])
+        link(mapped.outputs[0], noise.inputs["Vector"])
+        bump = nodes.new("ShaderNodeBump")
+        bump.inputs["Distance"].default_value = height_m
+        link(near.outputs[0], bump.inputs["Strength"])
+        link(noise.outputs[0], bump.inputs["Height"])
+        if normal is not None:
+            link(normal, bump.inputs["Normal"])
+        normal = bump.outputs["Normal"]
+    link(normal, surface.inputs["Normal"])
+    rough = nodes.new("ShaderNodeMapRange")
+    rough.inputs["To Min"].default_value = 0.1
+    rough.inputs["To Max"].default_value = 0.26
+    link(fade, rough.inputs["Value"])
+    link(rough.outputs[0], surface.inputs["Roughness"])
+    return material
+
+
+def add_haze(
+    material: bpy.types.Material,
+    visibility_m: float = 14_000.0,
+    colour: Rgb = (0.47, 0.55, 0.68),
+) -> bpy.types.Material:
+    """Let a material fade towards the horizon's brightness with distance; returns it.
+
+    Air between camera and surface scatters the scene's own light: it is drawn as a level surface
+    would be, so that it follows whatever light layer shines.
+
+    Args:
+        material: For what is far away; near surfaces would pay for nothing.
+        visibility_m: Where 98 % of a contrast is lost (Koschmieder).
+        colour: Radiance of endless air, as a share of the illuminance / pi.
+    """
+    tree = material.node_tree
+    nodes, link = tree.nodes, tree.links.new
+    output = next(node for node in nodes if node.type == "OUTPUT_MATERIAL")
+    before = output.inputs["Surface"].links[0].from_socket
+    up = nodes.new("ShaderNodeCombineXYZ")
+    up.inputs[2].default_value = 1.0
+    air = nodes.new("ShaderNodeBsdfDiffuse")
+    air.inputs["Color"].default_value = (*colour, 1.0)
+    link(up.outputs[0], air.inputs["Normal"])
+    mixed = nodes.new("ShaderNodeMixShader")
+    link(_by_distance(tree, visibility_m / 3.912), mixed.inputs[0])
+    link(before, mixed.inputs[1])
+    link(air.outputs[0], mixed.inputs[2])
+    link(mixed.outputs[0], output.inputs["Surface"])
+    return material
+
+
+def _by_distance(tree: bpy.types.NodeTree, length_m: float) -> bpy.types.NodeSocket:
+    """Return 1 - exp(-d / length) of the distance d from the camera."""
+    distance = tree.nodes.new("ShaderNodeCameraData").outputs["View Distance"]
+    power = tree.nodes.new("ShaderNodeMath")
+    power.operation = "POWER"
+    power.inputs[0].default_value = math.exp(-1 / length_m)
+    tree.links.new(distance, power.inputs[1])
+    rest = tree.nodes.new("ShaderNodeMath")
+    rest.operation = "SUBTRACT"
+    rest.inputs[0].default_value = 1.0
+    tree.links.new(power.outputs[0], rest.inputs[1])
+    return rest.outputs[0]
 
 
 def diffuse_white(name: str) -> bpy.types.Material:

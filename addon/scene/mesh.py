@@ -4,7 +4,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["add_object", "grid_faces", "icosphere", "make_mesh"]
+__all__ = ["add_object", "add_vectors", "grid_faces", "icosphere", "make_mesh"]
 
 
 def make_mesh(
@@ -29,6 +29,12 @@ def make_mesh(
     mesh.update(calc_edges=True)
     mesh.polygons.foreach_set("use_smooth", np.full(len(faces), smooth))
     return mesh
+
+
+def add_vectors(mesh: bpy.types.Mesh, name: str, values: NDArray) -> None:
+    """Give the points of a mesh an attribute of vectors (V, 3)."""
+    attribute = mesh.attributes.new(name, "FLOAT_VECTOR", "POINT")
+    attribute.data.foreach_set("vector", np.asarray(values, np.float32).ravel())
 
 
 def add_object(

@@ -8,7 +8,7 @@ layer only that box is rendered again.
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -16,15 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.image_io import ImageError, LayerImage, read_layers, write_layers
-from ..core.lighting import ALPHA, Layer, Lighting, direction
+from ..core.lighting import ALPHA, ILLUMINATOR, LAMPS, Layer, Lighting, direction
 from ..core.optics import Camera, CameraPose, project
 from ..core.relight import whole_layer
 from ..core.study import RenderSettings
 from . import compat, lighting, render, stage
-from .scenery import lowest_level_m, scenery_version
+from .occluder import Occluder
+from .scenery import lamps_of, lowest_level_m, mirrors, scenery_version
 from .subject import PlacedSubject, subject_hidden
 
 __all__ = [
+    "Plate",
     "exact_layers",
     "layer_boxes",
     "plate_id",
@@ -37,11 +39,28 @@ __all__ = [
 Box = tuple[int, int, int, int]
 NamedLight = tuple[str, Callable[[], None]]
 
-_STACK_VERSION = 1  # raise it when the same settings come to give other pixels
+_STACK_VERSION = 2  # raise it when the same settings come to give other pixels
 _PAD_PX = 8
+_MAGENTA_MOST = 0.003
+_MAY_BE_BLACK = (LAMPS, ILLUMINATOR)  # where there are no lamps, or nothing is near the camera
 _OCCLUSION_RING_M = 2.0  # nearer than this the person takes more than 0.5 % of the sky's light
-_GLOW_SHADOW_ELEVATION_DEG = 12.0
-_MAX_SHADOW_M = {"sun": 40.0, "glow": 8.0}
+_GLOW_SHADOW_ELEVATION_DEG = 10.0
+_MAX_SHADOW_M = {"sun": 40.0, "glow": 8.0, LAMPS: 40.0}
+
+
+@dataclass(frozen=True, eq=False)
+class Plate:
+    """A background as it lies in a dataset.
+
+    Attributes:
+        name: See :func:`plate_id`.
+        layers: Layer name -> image over the full picture.
+        exposures_s: What was metered on it so far; by the caller's own keys.
+    """
+
+    name: str
+    layers: Mapping[str, LayerImage]
+    exposures_s: dict[tuple[object, ...], Mapping[str, float]] = field(default_factory=dict)
 
 
 def layer_boxes(
@@ -69,15 +88,23 @@ def layer_boxes(
     touched: dict[str, NDArray] = {ALPHA: body}
     for layer in layers:
         points = [body]
-        if layer.kind != "sun":
+        if layer.is_sky:
             points.append(ring)
-        if layer.kind in _MAX_SHADOW_M:
+        if layer.kind == LAMPS:
+            for lamp in lamps_of(scenery):
+                along = body - lamp.position_m
+                along /= np.linalg.norm(along, axis=-1, keepdims=True)
+                points.append(_landing_points(body, along, lowest_m, _MAX_SHADOW_M[LAMPS]))
+        elif layer.kind in _MAX_SHADOW_M:
             elevation = layer.elevation_deg if layer.kind == "sun" else _GLOW_SHADOW_ELEVATION_DEG
             along = -direction(layer.azimuth_deg, elevation)
             reach_m = _MAX_SHADOW_M[layer.kind]
             points.append(_landing_points(body, along, lowest_m, reach_m))
         touched[layer.name] = np.concatenate(points)
     boxes = {name: _bounding_box(points, camera, pose) for name, points in touched.items()}
+    if mirrors(scenery, body, pose.position_m):
+        width, height = camera.image_px
+        boxes |= {layer.name: (0, 0, width, height) for layer in layers}
     return {name: box for name, box in boxes.items() if box is not None}
 
 
@@ -87,7 +114,7 @@ def _landing_points(points: NDArray, along: NDArray, lowest_m: float, reach_m: f
     What they meet before, a rise or a rock, lies on the way there, and so within the box of both
     ends: no ray needs to be cast.
     """
-    fall = np.maximum(points[:, 2] - lowest_m, 0) / -along[2]
+    fall = np.maximum(points[:, 2] - lowest_m, 0) / -along[..., 2]
     return points + along * np.minimum(fall, reach_m)[:, None]
 
 
@@ -113,6 +140,7 @@ def plate_id(
     layers: Sequence[Layer],
     settings: RenderSettings,
     seed: int,
+    occluder: Occluder | None = None,
 ) -> str:
     """Return the content hash of a plate: equal only where the picture would be."""
     content = {
@@ -125,6 +153,7 @@ def plate_id(
         "layers": sorted(layer.name for layer in layers),
         "render": asdict(settings),
         "seed": seed,
+        **({} if occluder is None else {"occluder": asdict(occluder)}),
     }
     text = json.dumps(content, sort_keys=True)
     return f"p{hashlib.sha256(text.encode()).hexdigest()[:12]}"
@@ -135,10 +164,8 @@ def plate_path(root: Path, plate: str) -> Path:
     return root / "light" / "plates" / f"{plate}.exr"
 
 
-def use_plate(
-    path: Path, layers: Sequence[Layer], settings: RenderSettings, seed: int
-) -> Mapping[str, LayerImage]:
-    """Return a plate's layers, from its file or, where it is missing or damaged, rendered anew."""
+def use_plate(path: Path, layers: Sequence[Layer], settings: RenderSettings, seed: int) -> Plate:
+    """Return a plate, from its file or, where it is missing or damaged, rendered anew."""
     try:
         return _read_plate(path, _changed_ns(path))
     except ImageError:
@@ -151,8 +178,8 @@ def _changed_ns(path: Path) -> int:
 
 
 @lru_cache(maxsize=1)  # views come in the order of their plates
-def _read_plate(path: Path, _changed: int) -> Mapping[str, LayerImage]:
-    return read_layers(path)
+def _read_plate(path: Path, _changed: int) -> Plate:
+    return Plate(path.stem, read_layers(path))
 
 
 def render_plate(path: Path, layers: Sequence[Layer], settings: RenderSettings, seed: int) -> None:
@@ -201,12 +228,33 @@ def _render(
         passes = render.render_passes(stage.stage_scene(), shot)
         # Rounded to what the file holds, so that images made now and from the file are equal.
         pixels = render.stacked(passes, "Combined", "RGB").astype(np.float16)
-        if not np.isfinite(pixels).all():
-            raise render.RenderError(f"light layer {name} holds values that are not finite")
+        _check_pixels(name, pixels, whole=_or_whole(box) is None)
         rendered[name] = LayerImage(pixels, box)
         if ALPHA in boxes and ALPHA not in rendered:
             rendered[ALPHA] = _cut(passes["Combined.A"], box, boxes[ALPHA])
     return rendered
+
+
+def _check_pixels(name: str, pixels: NDArray[np.float16], *, whole: bool) -> None:
+    """Refuse what no scene looks like: values without end, black, the magenta of a lost picture.
+
+    Blender draws a picture that is not there as reflectance (1, 0, 1): white light comes back
+    without any green.
+    """
+    if not np.isfinite(pixels).all():
+        raise render.RenderError(f"light layer {name} holds values that are not finite")
+    if whole and name not in _MAY_BE_BLACK and not pixels.any():
+        raise render.RenderError(
+            f"light layer {name} is all black: the camera sees nothing, or no light reaches it"
+        )
+    red, green, blue = (pixels[..., i].astype(np.float32) for i in range(3))
+    bright = np.maximum(red, blue)
+    magenta = (bright > 1e-4) & (green < 1e-3 * bright) & (np.abs(red - blue) < 0.02 * bright)
+    if magenta.mean() > _MAGENTA_MOST:
+        raise render.RenderError(
+            f"light layer {name} is magenta in {magenta.mean():.1%} of its pixels: a material's "
+            "picture is missing"
+        )
 
 
 def _or_whole(box: Box) -> Box | None:

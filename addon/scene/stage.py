@@ -76,6 +76,7 @@ def set_camera(camera: Camera, pose: CameraPose) -> None:
     """Aim the camera of both scenes."""
     camera_rig.aim_camera(stage_scene(), camera, pose)
     camera_rig.aim_camera(bare_scene(), camera, pose)
+    lighting.aim_illuminator(stage_scene())
 
 
 def camera_is_buried() -> bool:

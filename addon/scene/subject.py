@@ -11,19 +11,12 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import seeds
-from ..core.body import (
-    CLOTHING_REGIONS,
-    Body,
-    clothing_displacements_m,
-    clothing_regions,
-    ground_offset_m,
-    load_body,
-    pose_body,
-    to_world,
-)
-from .materials import Grain, rough_material
-from .mesh import make_mesh
+from ..core.appearance import Appearance, appearance, figure_of
+from ..core.body import Body, ground_offset_m, load_body, pose_surface, to_world
+from ..core.dress import Outfit, dress
+from ..core.textures import Texture
+from . import clothing
+from .mesh import add_vectors, make_mesh
 
 __all__ = [
     "PASS_INDEX",
@@ -38,27 +31,6 @@ __all__ = [
 SUBJECT = "Limen Subject"
 PASS_INDEX = 1
 
-# Reflectances, linear Rec. 709, after measured skin and common fabric colours.
-_SKIN = (
-    (0.60, 0.40, 0.30),
-    (0.50, 0.31, 0.22),
-    (0.36, 0.21, 0.14),
-    (0.22, 0.12, 0.075),
-    (0.09, 0.05, 0.034),
-)
-_HAIR = ((0.012, 0.009, 0.008), (0.035, 0.02, 0.012), (0.09, 0.055, 0.03), (0.25, 0.24, 0.23))
-_FABRIC = (
-    (0.03, 0.05, 0.12),
-    (0.22, 0.05, 0.045),
-    (0.35, 0.34, 0.31),
-    (0.06, 0.10, 0.06),
-    (0.10, 0.10, 0.105),
-    (0.30, 0.22, 0.12),
-    (0.05, 0.13, 0.22),
-    (0.015, 0.015, 0.017),
-)
-_SHOES = ((0.02, 0.02, 0.02), (0.10, 0.06, 0.035), (0.45, 0.45, 0.43))
-
 
 @dataclass(frozen=True)
 class PlacedSubject:
@@ -68,11 +40,13 @@ class PlacedSubject:
         vertices_m: (V, 3) of the dressed surface.
         joints_m: (55, 3).
         location_m: (3,) of the ground point below.
+        texture: What it wears.
     """
 
     vertices_m: NDArray[np.float64]
     joints_m: NDArray[np.float64]
     location_m: tuple[float, float, float]
+    texture: Texture
 
 
 @lru_cache(maxsize=8)
@@ -81,10 +55,9 @@ def body_model(path: Path) -> Body:
     return load_body(path)
 
 
-@lru_cache(maxsize=8)
-def _dress(path: Path) -> tuple[NDArray, NDArray]:
-    body = body_model(path)
-    return clothing_regions(body), clothing_displacements_m(body)
+@lru_cache(maxsize=16)
+def _outfit(path: Path, texture: str) -> Outfit:
+    return dress(body_model(path), appearance(texture, figure_of(path.stem)))
 
 
 def place_subject(
@@ -93,7 +66,7 @@ def place_subject(
     betas: tuple[float, ...],
     axis_angle_rad: NDArray,
     yaw_deg: float,
-    texture: str,
+    texture: Texture,
 ) -> PlacedSubject:
     """Put a person at the origin in place of the one before; its lowest point touches the ground.
 
@@ -103,15 +76,17 @@ def place_subject(
         betas: Shape coefficients.
         axis_angle_rad: (55, 3) pose.
         yaw_deg: Turned counter-clockwise seen from above; 0 faces -Y.
-        texture: Its name decides the colours, so that one name always looks the same.
+        texture: From `core.textures.find_texture`: an outfit, or an image to paint the body with.
 
     Raises:
         BodyError: The body cannot be read, or has fewer shape coefficients.
+        AssetError: Blender cannot read the texture's image.
     """
     remove_subject()
     body = body_model(body_file)
-    regions, clothing = _dress(body_file)
-    posed = pose_body(body, betas, axis_angle_rad, clothing_m=clothing)
+    outfit = None if texture.image is not None else _outfit(body_file, texture.name)
+    surface = body.surface() if outfit is None else outfit.surface
+    posed = pose_surface(body, surface, betas, axis_angle_rad)
     vertices, joints = to_world(posed.vertices_m), to_world(posed.joints_m)
     yaw = math.radians(yaw_deg)
     turn = np.array(
@@ -121,15 +96,16 @@ def place_subject(
     middle = (vertices.min(axis=0) + vertices.max(axis=0)) / 2
     shift = np.array([-middle[0], -middle[1], ground_offset_m(vertices)])
     vertices, joints = (vertices + shift) @ turn.T, (joints + shift) @ turn.T
-    mesh = make_mesh(SUBJECT, vertices, body.faces)
-    for material in _materials(texture):
-        mesh.materials.append(material)
-    mesh.polygons.foreach_set("material_index", regions.astype(np.int32))
+    mesh = make_mesh(SUBJECT, vertices, surface.faces)
+    if outfit is None:
+        _paint(mesh, texture)
+    else:
+        _clothe(mesh, outfit, appearance(texture.name, figure_of(body_file.stem)))
     item = bpy.data.objects.new(SUBJECT, mesh)
     item.pass_index = PASS_INDEX
     for scene in scenes:
         scene.collection.objects.link(item)
-    return PlacedSubject(vertices, joints, (0.0, 0.0, 0.0))
+    return PlacedSubject(vertices, joints, (0.0, 0.0, 0.0), texture)
 
 
 def remove_subject() -> None:
@@ -138,12 +114,21 @@ def remove_subject() -> None:
     if subject is None:
         return
     mesh = subject.data
-    materials = list(mesh.materials)
+    materials = [material for material in mesh.materials if material is not None]
+    images = [
+        node.image
+        for material in materials
+        for node in material.node_tree.nodes
+        if node.bl_idname == "ShaderNodeTexImage" and node.image is not None
+    ]
     bpy.data.objects.remove(subject)
     bpy.data.meshes.remove(mesh)
     for material in materials:
-        if material is not None and material.users == 0:
+        if material.users == 0:
             bpy.data.materials.remove(material)
+    for image in images:
+        if image.users == 0:
+            bpy.data.images.remove(image)
 
 
 @contextlib.contextmanager
@@ -160,20 +145,37 @@ def subject_hidden() -> Iterator[None]:
         item.hide_render = item.hide_viewport = False
 
 
-def _materials(texture: str) -> list[bpy.types.Material]:
-    """Return the materials of ``CLOTHING_REGIONS``, in colours drawn from the texture's name."""
+def _paint(mesh: bpy.types.Mesh, texture: Texture) -> None:
+    """Paint a mesh with an image."""
+    assert texture.image is not None and texture.uv is not None
+    layer = mesh.uv_layers.new(name=clothing.UV_MAP)
+    layer.data.foreach_set("uv", texture.uv.uv[texture.uv.faces].astype(np.float32).ravel())
+    mesh.materials.append(clothing.image_material(SUBJECT, texture.image))
 
-    def pick(region: str, palette: tuple) -> tuple[float, float, float]:
-        return palette[seeds.choice_index(0, texture, region, len(palette))]
 
-    weave = [Grain(0.25, 0.10, bump_m=0.006), Grain(0.012, 0.12, detail=1)]
-    skin, shirt, trousers, shoes, hair = (f"{SUBJECT} {region}" for region in CLOTHING_REGIONS)
-    fabric = pick("shirt", _FABRIC)
-    others = tuple(colour for colour in _FABRIC if colour != fabric)
-    return [
-        rough_material(skin, pick("skin", _SKIN), [Grain(0.05, 0.06)], roughness=0.5, specular=0.4),
-        rough_material(shirt, fabric, weave),
-        rough_material(trousers, pick("trousers", others), weave),
-        rough_material(shoes, pick("shoes", _SHOES), roughness=0.6, specular=0.3),
-        rough_material(hair, pick("hair", _HAIR), [Grain(0.02, 0.5, bump_m=0.008)], roughness=0.6),
-    ]
+def _clothe(mesh: bpy.types.Mesh, outfit: Outfit, looks: Appearance) -> None:
+    """Give a mesh the outfit's materials and the attributes that they read."""
+    cloths = {pattern.name: cloth for pattern, cloth in looks.garments}
+    shade = np.ones_like(outfit.coordinates_m)
+    index = np.repeat(np.arange(len(outfit.parts)), [part.faces for part in outfit.parts])
+    first = 0
+    for part in outfit.parts:
+        name = f"{SUBJECT} {part.name}"
+        if part.shade is not None:
+            shade[first : first + part.vertices] = part.shade
+        first += part.vertices
+        if part.name == "skin":
+            material = clothing.skin_material(name, looks.skin)
+        elif part.name == "hair":
+            material = clothing.hair_material(name, looks.hair_colour)
+        elif part.name == "sole":
+            material = clothing.plain_material(name, looks.sole)
+        elif part.name in ("upper", "hat"):
+            worn = looks.shoe_cloth if part.name == "upper" else looks.hat
+            material = clothing.cloth_material(name, worn)
+        else:
+            material = clothing.cloth_material(name, cloths[part.name])
+        mesh.materials.append(material)
+    mesh.polygons.foreach_set("material_index", index.astype(np.int32))
+    add_vectors(mesh, clothing.CLOTH_ATTRIBUTE, outfit.coordinates_m)
+    add_vectors(mesh, clothing.SHADE_ATTRIBUTE, shade)

@@ -1,7 +1,7 @@
 """One view: set up in the scene, rendered, measured, and described by its dataset rows."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,28 @@ from ..core.body import stature_m
 from ..core.dataset import file_record
 from ..core.factors import ViewSpec
 from ..core.image_io import LayerImage, write_depth, write_layers, write_png
-from ..core.lighting import Layer, Lighting, layer_weights, layers_of
+from ..core.lighting import ILLUMINATOR, Layer, Lighting, layer_weights, layers_of
 from ..core.optics import Camera, CameraPose, density_at, look_at_pose, project
 from ..core.poses import Pose, load_poses
 from ..core.study import Study, Subject
+from ..core.textures import Texture, find_texture
 from ..core.version import __version__
 from . import camera_rig, compat, render, stack, stage
-from .scenery import SceneryError, scenery_version
+from .occluder import Occluder, place_occluder, remove_occluder
+from .scenery import SceneryError, lamps_of, scenery_version
 from .subject import PASS_INDEX, PlacedSubject, body_model, place_subject, remove_subject
 
-__all__ = ["SetView", "find_parts", "place_camera", "render_view", "set_up_view"]
+__all__ = [
+    "SetView",
+    "find_parts",
+    "place_camera",
+    "place_person",
+    "render_view",
+    "require_denoiser",
+    "set_up_view",
+    "subject_of",
+    "wanted_fraction",
+]
 
 Row = dict[str, Any]
 Box = tuple[int, int, int, int]
@@ -44,6 +56,7 @@ class SetView:
         subject: Who it is.
         pose: What it does.
         body_file: Its body.
+        occluder: What hides a part of the person, if the study asks for it.
     """
 
     study: Study
@@ -55,19 +68,50 @@ class SetView:
     subject: Subject | None = None
     pose: Pose | None = None
     body_file: Path | None = None
+    occluder: Occluder | None = None
+
+
+def wanted_fraction(study: Study, spec: ViewSpec) -> float:
+    """Return how much of a person a view is to leave in sight, drawn from the view's id."""
+    fractions = study.unoccluded_fractions
+    return fractions[seeds.choice_index(study.seed, spec.view_id, "occluder", len(fractions))]
 
 
 def find_parts(study: Study, assets_dir: Path | None = None) -> None:
-    """Check that every scenery and body of a study is there, so that no run fails halfway.
+    """Check that all that a study needs is there, so that no run fails halfway.
 
     Raises:
-        AssetError: A body is missing, or its file is not the one that the study names.
+        AssetError: A body or texture is missing, is not the file that the study names, or does not
+            fit the other.
         SceneryError: A scenery cannot be built.
+        RenderError: This Blender lacks the denoiser.
     """
     for name in study.sceneries:
         scenery_version(name)
+    lit = [item.name for item in study.lightings if item.lamps_lm]
+    if lit and not any(lamps_of(name) for name in study.sceneries):
+        raise SceneryError(
+            f"lighting {', '.join(lit)} has lamps_lm and no scenery of the study has lamps: add a "
+            "wharf, or set lamps_lm = 0"
+        )
     for subject in study.subjects:
-        _body_file(subject, assets_dir)
+        for name in subject.textures:
+            _texture(subject, name, assets_dir)
+    require_denoiser(study)
+
+
+def require_denoiser(study: Study) -> None:
+    """Check that this Blender can denoise as a study wants it.
+
+    Raises:
+        RenderError: It cannot.
+    """
+    if study.render.denoise == "oidn" and not compat.has_denoiser():
+        raise render.RenderError(
+            f'render.denoise is "oidn" and this Blender {compat.blender_version()} was built '
+            'without OpenImageDenoise: use denoise = "none" with more samples, or a Blender from '
+            "blender.org"
+        )
 
 
 def _body_file(subject: Subject, assets_dir: Path | None) -> Path:
@@ -79,6 +123,12 @@ def _body_file(subject: Subject, assets_dir: Path | None) -> Path:
             f"sha256 is {found} and the study's body_sha256 {subject.body_sha256}"
         )
     return path
+
+
+@lru_cache(maxsize=256)
+def _texture(subject: Subject, name: str, assets_dir: Path | None) -> Texture:
+    path = _body_file(subject, assets_dir)
+    return find_texture(subject, name, body_model(path), path, assets_dir)
 
 
 def place_camera(study: Study, spec: ViewSpec) -> tuple[Camera, CameraPose]:
@@ -115,21 +165,78 @@ def set_up_view(study: Study, spec: ViewSpec, assets_dir: Path | None = None) ->
     factors = spec.factors
     camera, camera_pose = place_camera(study, spec)
     distance_m = float(factors["distance_m"])
+    remove_occluder()
+    wanted = wanted_fraction(study, spec)
     if not spec.target_present:
+        if wanted < 1:
+            subject, pose, texture = _stand_in(study, spec)
+            person = _place(subject, pose, texture, assets_dir)
+            occluder = _hide(person, spec, camera, camera_pose, wanted)
         remove_subject()
-        return SetView(study, spec, camera, camera_pose, distance_m)
-    subject = next(s for s in study.subjects if s.name == factors["subject"])
-    pose = load_poses()[str(factors["pose"])]
-    body_file = _body_file(subject, assets_dir)
-    person = place_subject(
+        view = SetView(study, spec, camera, camera_pose, distance_m)
+        return replace(view, occluder=occluder) if wanted < 1 else view
+    subject, pose = subject_of(study, spec), load_poses()[str(factors["pose"])]
+    person = place_person(study, spec, assets_dir)
+    occluder = _hide(person, spec, camera, camera_pose, wanted) if wanted < 1 else None
+    return SetView(
+        study,
+        spec,
+        camera,
+        camera_pose,
+        distance_m,
+        person,
+        subject,
+        pose,
+        _body_file(subject, assets_dir),
+        occluder,
+    )
+
+
+def subject_of(study: Study, spec: ViewSpec) -> Subject:
+    """Return the subject of a view with a person."""
+    return next(s for s in study.subjects if s.name == spec.factors["subject"])
+
+
+def place_person(study: Study, spec: ViewSpec, assets_dir: Path | None = None) -> PlacedSubject:
+    """Put a view's person on the stage in place of the one before.
+
+    Raises:
+        AssetError: The body or the texture is not there.
+    """
+    pose = load_poses()[str(spec.factors["pose"])]
+    return _place(subject_of(study, spec), pose, str(spec.factors["texture"]), assets_dir)
+
+
+def _place(subject: Subject, pose: Pose, texture: str, assets_dir: Path | None) -> PlacedSubject:
+    return place_subject(
         (stage.stage_scene(), stage.bare_scene()),
-        body_file,
+        _body_file(subject, assets_dir),
         subject.betas or (),
         pose.axis_angle_rad,
         subject.yaw_deg,
-        str(factors["texture"]),
+        _texture(subject, texture, assets_dir),
     )
-    return SetView(study, spec, camera, camera_pose, distance_m, person, subject, pose, body_file)
+
+
+def _stand_in(study: Study, spec: ViewSpec) -> tuple[Subject, Pose, str]:
+    """Return whom a person-free view's occluder would hide: the thing must not tell."""
+
+    def drawn(things: Sequence[Any], what: str) -> Any:
+        return things[seeds.choice_index(study.seed, spec.view_id, f"occluder {what}", len(things))]
+
+    subject = drawn(study.subjects, "subject")
+    return subject, load_poses()[drawn(study.poses, "pose")], drawn(subject.textures, "texture")
+
+
+def _hide(
+    person: PlacedSubject, spec: ViewSpec, camera: Camera, pose: CameraPose, wanted: float
+) -> Occluder:
+    full = render.render_passes(stage.bare_scene(), render.Shot(1, exact_pixels=True))
+    mask = full["IndexOB.X"] == PASS_INDEX
+    scenery = str(spec.factors["scenery"])
+    return place_occluder(
+        stage.stage_scene(), scenery, person.vertices_m, mask, camera, pose, wanted
+    )
 
 
 def render_view(view: SetView, root: Path) -> tuple[Row, list[Row]]:
@@ -156,14 +263,20 @@ def render_view(view: SetView, root: Path) -> tuple[Row, list[Row]]:
         for name, mask in (("visible", visible), ("full", full)):
             files[name] = root / "masks" / f"{view.spec.view_id}.{name}.png"
             write_png(files[name], mask.astype(np.uint8) * 255)
-    irradiance = _irradiance(str(view.spec.factors["scenery"]), layers)
+    irradiance = _irradiance(view, layers)
+    directions = relight.pixel_directions(view.camera.K, view.camera_pose.R, *view.camera.image_px)
+    light = relight.stack_from_layers(plate and plate.layers, images, directions)
+    exposures_s = _exposures_s(view.study, light, plate)
     index = [
-        _index_row(view, item, images, plate, irradiance, root) for item in view.study.lightings
+        _index_row(view, item, light, exposures_s[item.name], irradiance, root)
+        for item in view.study.lightings
     ]
     row = {
         **_camera_facts(view),
         **_target_facts(view, visible, full),
-        "plate_id": None if plate is None else plate[0],
+        "occluder": view.occluder
+        and asdict(view.occluder) | {"wanted": wanted_fraction(view.study, view.spec)},
+        "plate_id": plate and plate.name,
         "light": {
             "layers": [
                 {"name": name, "scale": image.scale, "box": list(image.box)}
@@ -183,12 +296,9 @@ def render_view(view: SetView, root: Path) -> tuple[Row, list[Row]]:
     return row, index
 
 
-Plate = tuple[str, Mapping[str, LayerImage]]
-
-
 def _render_light(
     view: SetView, root: Path, files: dict[str, Path]
-) -> tuple[tuple[Layer, ...], dict[str, LayerImage], Plate | None]:
+) -> tuple[tuple[Layer, ...], dict[str, LayerImage], stack.Plate | None]:
     """Render and write the light stack; returns its unit layers, the view's images, the plate."""
     study, settings = view.study, view.study.render
     layers = layers_of(study.lightings)
@@ -199,11 +309,11 @@ def _render_light(
     else:
         scenery = str(view.spec.factors["scenery"])
         plate_name = stack.plate_id(
-            view.camera, view.camera_pose, scenery, layers, settings, study.seed
+            view.camera, view.camera_pose, scenery, layers, settings, study.seed, view.occluder
         )
         path = stack.plate_path(root, plate_name)
         plate_seed = seeds.cycles_seed(study.seed, plate_name, "light")
-        plate = (plate_name, stack.use_plate(path, layers, settings, plate_seed))
+        plate = stack.use_plate(path, layers, settings, plate_seed)
         files["plate"] = path
         images = {}
         if view.person is not None:
@@ -228,39 +338,66 @@ def _render_masks(view: SetView) -> tuple[NDArray[np.bool_], NDArray[np.bool_], 
     return visible, full | visible, depth_m
 
 
+def _irradiance(view: SetView, layers: tuple[Layer, ...]) -> Mapping[str, float]:
+    """Return layer name -> irradiance at the subject's place."""
+    camera = view.camera_pose.position_m.round(6).tolist()
+    of_camera = tuple(camera) if any(layer.kind == ILLUMINATOR for layer in layers) else None
+    return _measured(str(view.spec.factors["scenery"]), layers, view.occluder, of_camera)
+
+
 @lru_cache(maxsize=8)  # plates of a scenery stand side by side in a run
-def _irradiance(scenery: str, layers: tuple[Layer, ...]) -> Mapping[str, float]:
-    """Return layer name -> irradiance at the subject's place; once for each scenery built."""
+def _measured(
+    _scenery: str,
+    layers: tuple[Layer, ...],
+    _occluder: Occluder | None,
+    _camera_m: tuple[float, ...] | None,
+) -> Mapping[str, float]:
+    """Measure in the scene as it stands; once for each thing that changes it."""
     return stage.measure_irradiance(stage.stage_scene(), layers)
+
+
+def _exposures_s(
+    study: Study, light: relight.Stack, plate: stack.Plate | None
+) -> Mapping[str, float]:
+    """Return lighting name -> exposure; where there is a plate, once for all its views.
+
+    Metered without the person: the brightness of the ground must not tell who stands on it.
+    """
+    setup = study.camera
+    key = (study.lightings, setup.fnumber, setup.iso, setup.shutter_limit_s)
+    if plate is not None and key in plate.exposures_s:
+        return plate.exposures_s[key]
+    metered = light
+    if plate is not None:
+        metered = relight.stack_from_layers(plate.layers, {}, light.directions)
+    exposures_s = {
+        item.name: photometry.meter(
+            photometry.luminance(relight.compose(metered, item)),
+            fnumber=setup.fnumber,
+            iso=setup.iso,
+            shutter_limit_s=setup.shutter_limit_s,
+        )
+        for item in study.lightings
+    }
+    if plate is not None:
+        plate.exposures_s[key] = exposures_s
+    return exposures_s
 
 
 def _index_row(
     view: SetView,
     item: Lighting,
-    images: Mapping[str, LayerImage],
-    plate: Plate | None,
+    light: relight.Stack,
+    exposure_s: float,
     irradiance: Mapping[str, float],
     root: Path,
 ) -> Row:
-    width, height = view.camera.image_px
-    directions = relight.pixel_directions(view.camera.K, view.camera_pose.R, width, height)
-    light = relight.stack_from_layers(None if plate is None else plate[1], images, directions)
-    image = relight.compose(light, item)
     setup = view.study.camera
-    # Metered without the person: the brightness of the ground must not tell who stands on it.
-    metered = image
-    if plate is not None and images:
-        metered = relight.compose(relight.stack_from_layers(plate[1], {}, directions), item)
-    exposure_s = photometry.meter(
-        photometry.luminance(metered),
-        fnumber=setup.fnumber,
-        iso=setup.iso,
-        shutter_limit_s=setup.shutter_limit_s,
-    )
     media: Row = {"kind": "image", "clean": None}
     row_id = f"{view.spec.view_id}-{item.name}"
     if view.study.outputs.clean:
         path = root / "media" / "clean" / f"{row_id}.png"
+        image = relight.compose(light, item)
         exposed = photometry.expose(image, exposure_s, setup.fnumber, setup.iso)
         write_png(path, photometry.to_srgb8(exposed))
         media["clean"] = {"path": path.relative_to(root).as_posix(), **file_record(path)}
@@ -348,6 +485,7 @@ def _target_facts(view: SetView, visible: NDArray[np.bool_], full: NDArray[np.bo
             "yaw_deg": subject.yaw_deg,
             "location_m": list(person.location_m),
             "stature_m": round(stature_m(body, betas), 4),
+            "texture_sha256": person.texture.sha256 or None,
         },
         "pose": {
             "name": pose.name,

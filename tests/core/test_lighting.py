@@ -59,7 +59,7 @@ def test_15_layers_make_up_every_preset():
 
 @pytest.mark.parametrize(
     ("band", "low_lx", "high_lx"),
-    [("day", 10_000, 130_000), ("evening", 1, 20), ("night", 0.1, 0.3)],
+    [("day", 10_000, 130_000), ("evening", 1, 20), ("night", 0.05, 0.3)],
 )
 def test_a_bands_illuminance_is_that_of_its_time_of_day(band, low_lx, high_lx):
     levels = [preset.illuminance_lx for preset in PRESETS.values() if preset.band == band]
@@ -315,3 +315,50 @@ def test_a_faulty_presets_file_is_named(tmp_path, text, says):
 def test_a_missing_presets_file_is_named(tmp_path):
     with pytest.raises(LightingError, match=r"none\.toml: cannot be read"):
         load_lightings(tmp_path / "none.toml")
+
+
+# --- lamps ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["lamps", "illuminator"])
+def test_a_lamps_layer_is_no_sky_and_has_no_irradiance_of_its_own(name):
+    layer = parse_layer(name)
+    assert not layer.is_sky
+    with pytest.raises(LightingError, match="depends on the place"):
+        horizontal_irradiance(layer)
+
+
+@pytest.mark.parametrize("name", ["lamps", "illuminator"])
+def test_a_lamp_has_no_share_of_the_illuminance(name):
+    table = {
+        "name": "lit",
+        "band": "night",
+        "illuminance_lx": 1.0,
+        "components": [{"layer": name, "share": 1.0}],
+    }
+    with pytest.raises(LightingError, match="has no share of the illuminance: give lamps_lm"):
+        make_lighting(table, "study.toml")
+
+
+def test_the_weights_of_lamps_are_their_flux_and_intensity():
+    lit = replace(
+        PRESETS["night"], lamps_lm=1000.0, lamps_colour=(1.2, 1.0, 0.5), illuminator_cd=7.0
+    )
+    weights = layer_weights(lit)
+    assert weights["lamps"] == pytest.approx([1200, 1000, 500])
+    assert weights["illuminator"] == pytest.approx([7, 7, 7])
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("lamps_lm", -1.0), ("illuminator_cd", 1e9), ("stars", 1), ("lamps_colour", [0, 0, 0])],
+)
+def test_an_impossible_lamp_is_refused_with_its_key(key, value):
+    table = {**vars(PRESETS["night"]), key: value}
+    with pytest.raises(LightingError, match=rf"night\.{key} is "):
+        make_lighting(table, "study.toml")
+
+
+def test_the_unit_of_the_glow_is_pi_over_132():
+    # docs/dataset.md, "The light stack"
+    assert horizontal_irradiance(parse_layer("glow-90")) == pytest.approx(math.pi / 132)

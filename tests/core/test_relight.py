@@ -16,10 +16,10 @@ from limen.addon.core.relight import (
     compose,
     paste,
     pixel_directions,
-    sky_luminance,
     stack_from_layers,
     whole_layer,
 )
+from limen.addon.core.sky import sky_luminance
 
 PRESETS = load_lightings()
 NOON = PRESETS["noon_south"]
@@ -244,3 +244,19 @@ def test_the_directions_are_left_as_they_are():
     before = below.copy()
     sky_luminance(layer_weights(EVENING), below)
     assert (below == before).all()
+
+
+def test_a_monochrome_lighting_is_seen_in_the_reflectances_of_red_light():
+    grey = replace(NOON, monochrome=True)
+    colour, seen = compose(STACK, NOON), compose(STACK, grey)
+    for channel in range(3):
+        np.testing.assert_array_equal(seen[..., channel], colour[..., 0])
+
+
+def test_lamps_and_an_illuminator_add_their_power_times_their_layers():
+    stack = random_stack(*layer_weights(NOON), "lamps", "illuminator")
+    lit = replace(NOON, lamps_lm=500.0, lamps_colour=(1.1, 1.0, 0.7), illuminator_cd=30.0)
+    added = compose(stack, lit) - compose(stack, NOON)
+    expected = 500 * stack.layers["lamps"] * np.float32([1.1, 1.0, 0.7])
+    expected += 30 * stack.layers["illuminator"]
+    np.testing.assert_allclose(added, expected, rtol=2e-3, atol=0.5)

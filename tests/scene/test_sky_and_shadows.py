@@ -6,7 +6,8 @@ import pytest
 from limen.addon.core.image_io import read_channels
 from limen.addon.core.lighting import layer_weights, load_lightings
 from limen.addon.core.optics import Camera, look_at_pose
-from limen.addon.core.relight import pixel_directions, sky_luminance
+from limen.addon.core.relight import pixel_directions
+from limen.addon.core.sky import sky_luminance
 from limen.addon.scene import lighting, render, stage
 from limen.addon.scene.materials import diffuse_white
 from limen.addon.scene.mesh import add_object, make_mesh

@@ -1,27 +1,64 @@
-"""The places a study can be set in. Each module builds one into a collection."""
+"""The places a study can be set in: Limen's own, a module each, and files of the user's."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 
 import bpy
+import numpy as np
+from numpy.typing import NDArray
 
-from ...core.study import SCENERIES
-from . import desert
+from ...core.assets import AssetError, find_scenery
+from ...core.study import SCENERIES, Study
+from ..lighting import Lamp
+from . import desert, field, wharf
+from .own import OwnFile, OwnSceneryError, append_own, file_sha256, lowest_of
 
 __all__ = [
     "COLLECTION",
     "SceneryError",
     "build_scenery",
+    "declare_own",
+    "lamps_of",
     "lowest_level_m",
+    "mirrors",
     "scenery_version",
 ]
 
 COLLECTION = "Limen Scenery"
+_LOWEST = "limen_lowest_m"
 
-_BUILDERS: dict[str, ModuleType] = {"desert": desert}
+_BUILDERS: dict[str, ModuleType] = {"desert": desert, "field": field, "wharf": wharf}
+_own_files: dict[str, OwnFile] = {}
 
 
 class SceneryError(ValueError):
     """A scenery that cannot be built."""
+
+
+def declare_own(study: Study, folders: Sequence[Path]) -> Study:
+    """Find the files of a study's own sceneries; returns the study with their hashes.
+
+    Args:
+        study: The study.
+        folders: Where the files may lie, in order.
+
+    Raises:
+        AssetError: A file is not there, or is not the one that the study names.
+    """
+    found = []
+    for scenery in study.own_sceneries:
+        path = find_scenery(scenery, folders)
+        sha256 = file_sha256(path)
+        if scenery.blend_sha256 not in ("", sha256):
+            raise AssetError(
+                f"the scenery '{scenery.name}' is another file ({path}): its sha256 is {sha256} "
+                f"and the study's blend_sha256 {scenery.blend_sha256}"
+            )
+        found.append(replace(scenery, blend_sha256=sha256))
+        _own_files[scenery.name] = OwnFile(found[-1], path)
+    return replace(study, own_sceneries=tuple(found))
 
 
 def build_scenery(scene: bpy.types.Scene, name: str) -> bpy.types.Collection:
@@ -30,37 +67,84 @@ def build_scenery(scene: bpy.types.Scene, name: str) -> bpy.types.Collection:
     The subject's place, the origin, is level ground at height 0 in every scenery.
 
     Raises:
-        SceneryError: There is no such scenery.
+        SceneryError: There is no such scenery, or its file holds none.
     """
-    builder = _builder(name)
+    if name not in _own_files:
+        builder, variant = _builder(name)
     old = bpy.data.collections.get(COLLECTION)
     if old is not None:
-        for item in list(old.objects):
+        for item in list(old.all_objects):
             bpy.data.objects.remove(item)
         bpy.data.collections.remove(old)
         bpy.data.orphans_purge(do_recursive=True)
     collection = bpy.data.collections.new(COLLECTION)
     scene.collection.children.link(collection)
-    builder.build(collection)
+    if name in _own_files:
+        try:
+            append_own(scene, collection, _own_files[name])
+        except OwnSceneryError as error:
+            raise SceneryError(str(error)) from error
+        collection[_LOWEST] = lowest_of(collection)
+    else:
+        builder.build(collection, variant)
     collection["limen_scenery"] = name
     return collection
 
 
 def scenery_version(name: str) -> str:
-    """Return what identifies a scenery's looks: its name and the version of its builder."""
-    return f"{name}-{_builder(name).VERSION}"
+    """Return what identifies a scenery's looks: its name and its builder's version or its hash.
+
+    Raises:
+        SceneryError: There is no such scenery.
+    """
+    if name in _own_files:
+        return f"{name}-{_own_files[name].scenery.blend_sha256}"
+    builder, _ = _builder(name)
+    return f"{name}-v{builder.VERSION}"
 
 
 def lowest_level_m(name: str) -> float:
-    """Return the height of the lowest ground that a person's shadow can fall on."""
-    return _builder(name).LOWEST_LEVEL_M
+    """Return the height of the lowest ground that a person's shadow can fall on.
+
+    That of a file of the user's is known once it is built.
+    """
+    if name in _own_files:
+        return float(bpy.data.collections[COLLECTION][_LOWEST])
+    builder, _ = _builder(name)
+    return builder.LOWEST_LEVEL_M
 
 
-def _builder(name: str) -> ModuleType:
-    if name not in _BUILDERS:
-        known = "is named in the benchmark but not built yet" if name in SCENERIES else "is unknown"
+def lamps_of(name: str) -> tuple[Lamp, ...]:
+    """Return the lamps of a scenery; most have none."""
+    if name in _own_files:
+        return ()
+    builder, _ = _builder(name)
+    return getattr(builder, "LAMPS", ())
+
+
+def mirrors(name: str, body_m: NDArray[np.float64], camera_m: NDArray[np.float64]) -> bool:
+    """Return whether a camera may see a body (V, 3) mirrored in the scenery's water.
+
+    Water here lies below a quay: from near the quay its edge hides the body, however steep the
+    waves. A camera sees it mirrored only from farther out than where the edge stops hiding it.
+    """
+    if name in _own_files:
+        return False
+    builder, _ = _builder(name)
+    if not hasattr(builder, "WATER_LEVEL_M"):
+        return False
+    top_m = float(body_m[:, 2].max())
+    to_edge_m = builder.WATER_EDGE_Y_M - float(body_m[:, 1].max())
+    least_m = -builder.WATER_LEVEL_M * to_edge_m / max(top_m, 0.01)
+    return bool(camera_m[1] - builder.WATER_EDGE_Y_M > 0.9 * least_m)
+
+
+def _builder(name: str) -> tuple[ModuleType, int]:
+    """Return the module that builds a scenery, and which of its variants it is."""
+    place, _, variant = name.partition("-")
+    if name not in SCENERIES:
         raise SceneryError(
-            f"scenery '{name}' {known}: choose from {', '.join(sorted(_BUILDERS))} in the study's "
+            f"scenery '{name}' is unknown: choose from {', '.join(SCENERIES)} in the study's "
             "sceneries"
         )
-    return _BUILDERS[name]
+    return _BUILDERS[place], int(variant or 1)

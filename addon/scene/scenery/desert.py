@@ -1,109 +1,69 @@
-"""A gravel desert: level stony ground, dunes and rock outcrops towards the horizon.
-
-Everything within reach of the cameras stays below the line from a camera at elevation 0 to the
-subject's feet, from every azimuth, so that nothing hides the person unless a study asks for it.
-"""
+"""A gravel desert: level stony ground, dunes, boulders in groups, scrub, a mountain range."""
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..materials import Grain, rough_material
-from ..mesh import add_object, grid_faces, icosphere, make_mesh
+from ..materials import Grain, add_haze, leaf_material, rough_material
+from ..mesh import icosphere, make_mesh
+from .land import (
+    CLEAR_RADIUS_M,
+    Part,
+    Waves,
+    add_ground,
+    add_instances,
+    add_range,
+    highest_m,
+    merge,
+    object_from,
+    scatter,
+)
+from .plants import shrub
 
 __all__ = ["LOWEST_LEVEL_M", "VERSION", "build"]
 
-VERSION = 1
+VERSION = 2
 LOWEST_LEVEL_M = -0.25  # within reach of a shadow
 
 _SEED = 20260529  # the place is the same in every study
-_LEVEL_RADIUS_M = 2.0
-_CLEAR_RADIUS_M = 30.0
-_GROUND_RADIUS_M = 2500.0
-_SIGHT_SLOPE = 0.9 / 23.04  # from the farthest published camera, 0.9 m up, to the subject's feet
-_SAND = (0.44, 0.31, 0.185)
-_ROCK = (0.27, 0.20, 0.145)
+# Sand and rock of each variant: ochre, red, grey.
+_SANDS = ((0.44, 0.31, 0.185), (0.42, 0.235, 0.13), (0.38, 0.335, 0.27))
+_ROCKS = ((0.25, 0.185, 0.135), (0.27, 0.145, 0.095), (0.19, 0.18, 0.17))
+_SCRUB = ((0.16, 0.14, 0.075), (0.30, 0.25, 0.15))
 
 
-def build(collection: bpy.types.Collection) -> None:
-    """Add the ground, the stones and the outcrops to a collection."""
-    rng = np.random.default_rng(_SEED)
+def build(collection: bpy.types.Collection, variant: int = 1) -> None:
+    """Add the ground, stones, boulders, scrub and mountains to a collection."""
+    rng = np.random.default_rng([_SEED, variant])
+    sand, stone = _SANDS[variant - 1], _ROCKS[variant - 1]
     waves = _draw_waves(rng)
-    _add_ground(collection, waves)
+    add_ground(collection, waves, _sand("Limen Sand", sand), _far_sand(sand), far_from_m=120.0)
     rock = rough_material(
-        "Limen Rock",
-        _ROCK,
-        [Grain(0.6, 0.25, bump_m=0.03), Grain(0.08, 0.3, bump_m=0.006, detail=3)],
+        "Limen Rock", stone, [Grain(0.5, 0.25, bump_m=0.03), Grain(0.07, 0.3, bump_m=0.006)]
     )
-    shapes = [_rock_shape(rng, subdivisions=3) for _ in range(10)]
-    meshes = []
-    for index, (vertices, faces) in enumerate(shapes):
-        mesh = make_mesh(f"Limen Rock {index}", vertices, faces)
-        mesh.materials.append(rock)
-        meshes.append(mesh)
     _add_pebbles(collection, rng, waves, rock)
-    _add_rocks(collection, rng, waves, meshes)
+    _add_boulders(collection, rng, waves, rock)
+    _add_scrub(collection, rng, waves)
+    mountain = add_haze(
+        rough_material("Limen Mountains", stone, [Grain(60.0, 0.3, detail=3)]), 22_000.0
+    )
+    for distance_m, height_m in ((1500.0, 95.0), (2150.0, 210.0)):
+        add_range(collection, rng, mountain, distance_m, height_m, rugged=1.0)
 
 
-def _draw_waves(rng: np.random.Generator) -> NDArray:
-    """Return rows of (wavelength_m, amplitude_m, bearing_rad, phase_rad, skew)."""
+def _draw_waves(rng: np.random.Generator) -> Waves:
     wavelengths = np.array([9.0, 14.0, 23.0, 41.0, 70.0, 120.0, 190.0, 310.0, 520.0, 800.0])
-    amplitudes = np.array([0.02, 0.035, 0.07, 0.14, 0.6, 1.6, 4.5, 10.0, 17.0, 22.0])
+    amplitudes = np.array([0.02, 0.035, 0.07, 0.14, 0.7, 1.8, 4.5, 9.0, 14.0, 16.0])
     count = len(wavelengths)
     bearings = 0.6 + rng.normal(0, 0.5, count)  # the wind has one main direction
-    return np.stack(
-        [wavelengths, amplitudes, bearings, rng.uniform(0, 2 * np.pi, count), np.full(count, 0.35)],
-        axis=-1,
-    )
+    phases = rng.uniform(0, 2 * np.pi, count)
+    return Waves(wavelengths, amplitudes, bearings, phases, LOWEST_LEVEL_M, skew=0.45)
 
 
-def _height_m(x: NDArray, y: NDArray, waves: NDArray) -> NDArray:
-    """Height of the ground: level at the subject, low near the cameras, dunes beyond."""
-    radius = np.hypot(x, y)
-    height = np.zeros_like(radius)
-    for wavelength, amplitude, bearing, phase, skew in waves:
-        along = 2 * np.pi * (x * np.cos(bearing) + y * np.sin(bearing)) / wavelength + phase
-        # Long waves belong to the distance: each grows from the radius of its own wavelength on.
-        grows = np.clip((radius - 0.8 * wavelength) / (1.5 * wavelength), 0, 1)
-        height += amplitude * grows * np.sin(along + skew * np.sin(along))
-    level = np.clip((radius - _LEVEL_RADIUS_M) / 6.0, 0, 1)
-    height *= level * level * (3 - 2 * level)
-    ceiling = 0.35 * _SIGHT_SLOPE * radius
-    near = radius < _CLEAR_RADIUS_M
-    return np.where(near, np.clip(height, LOWEST_LEVEL_M, ceiling), height)
-
-
-def _add_ground(collection: bpy.types.Collection, waves: NDArray) -> None:
-    around = 480
-    radii = np.concatenate([np.linspace(0.25, 8, 40), np.geomspace(8.25, _GROUND_RADIUS_M, 260)])
-    angle = np.linspace(0, 2 * np.pi, around, endpoint=False)
-    x = (radii[:, None] * np.cos(angle)).ravel()
-    y = (radii[:, None] * np.sin(angle)).ravel()
-    vertices = np.stack([x, y, _height_m(x, y, waves)], axis=-1)
-    faces = grid_faces(len(radii), around, closed=True)[:, ::-1]  # angles run left: face up
-    _object_from(collection, "Limen Ground", vertices, faces, _sand())
-    middle = np.vstack([vertices[:around], [[0.0, 0.0, 0.0]]])
-    index = np.arange(around)
-    fan = np.stack([index, (index + 1) % around, np.full(around, around)], axis=-1)
-    _object_from(collection, "Limen Ground Middle", middle, fan, bpy.data.materials["Limen Sand"])
-
-
-def _object_from(
-    collection: bpy.types.Collection,
-    name: str,
-    vertices: NDArray,
-    faces: NDArray,
-    material: bpy.types.Material,
-) -> None:
-    mesh = make_mesh(name, vertices, faces)
-    mesh.materials.append(material)
-    add_object(name, mesh, collection)
-
-
-def _sand() -> bpy.types.Material:
+def _sand(name: str, colour: tuple[float, float, float]) -> bpy.types.Material:
     return rough_material(
-        "Limen Sand",
-        _SAND,
+        name,
+        colour,
         # Every octave is paid for in every sample, relief three times: as few as look right.
         [
             Grain(45.0, 0.2, detail=1),
@@ -115,80 +75,95 @@ def _sand() -> bpy.types.Material:
     )
 
 
-def _rock_shape(rng: np.random.Generator, subdivisions: int) -> tuple[NDArray, NDArray]:
+def _far_sand(colour: tuple[float, float, float]) -> bpy.types.Material:
+    grains = [Grain(90.0, 0.22, detail=1), Grain(5.0, 0.2, detail=1)]
+    return add_haze(rough_material("Limen Sand Far", colour, grains), 22_000.0)
+
+
+def _rock_shape(rng: np.random.Generator, subdivisions: int) -> Part:
     """Return an angular boulder about 1 m across: a sphere cut by planes, then weathered."""
     vertices, faces = icosphere(subdivisions)
-    normals = rng.normal(size=(14, 3))
+    normals = rng.normal(size=(int(rng.integers(9, 22)), 3))
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    offsets = rng.uniform(0.55, 0.95, len(normals))
+    offsets = rng.uniform(0.45, 0.95, len(normals))
     reach = vertices @ normals.T
     limit = np.where(reach > 1e-3, offsets / np.maximum(reach, 1e-3), np.inf).min(axis=1)
     shape = vertices * np.minimum(limit, 1.0)[:, None]
-    for octave in range(1, 4):
+    for octave in range(1, 5):
         wave = np.sin(vertices @ rng.normal(0, 2.5 * octave, 3) + rng.uniform(0, 2 * np.pi))
-        shape += vertices * (0.035 / octave * wave)[:, None]
-    return 0.5 * shape * rng.uniform([1.0, 0.7, 0.5], [1.3, 1.0, 0.8]), faces
-
-
-def _scatter(
-    rng: np.random.Generator, count: int, inner_m: float, outer_m: float
-) -> tuple[NDArray, NDArray]:
-    """Return x and y of points in a ring, as many in each metre of radius."""
-    radius = rng.uniform(inner_m, outer_m, count)
-    angle = rng.uniform(0, 2 * np.pi, count)
-    return radius * np.cos(angle), radius * np.sin(angle)
+        shape += vertices * (0.04 / octave * wave)[:, None]
+    return 0.5 * shape * rng.uniform([1.0, 0.6, 0.45], [1.4, 1.1, 1.0]), faces
 
 
 def _add_pebbles(
     collection: bpy.types.Collection,
     rng: np.random.Generator,
-    waves: NDArray,
+    waves: Waves,
     material: bpy.types.Material,
 ) -> None:
     """Scatter stones of a few centimetres over the near ground, as one mesh."""
-    count = 6000
-    x, y = _scatter(rng, count, 0.7, _CLEAR_RADIUS_M)
-    size = np.clip(rng.lognormal(np.log(0.022), 0.65, count), 0.008, 0.12)
-    size = np.minimum(size, 0.012 + 0.4 * _SIGHT_SLOPE * np.hypot(x, y))
-    shapes = [_rock_shape(rng, subdivisions=1) for _ in range(6)]
-    vertices, faces, offset = [], [], 0
+    count = 7000
+    x, y = scatter(rng, count, 0.7, CLEAR_RADIUS_M)
+    size = np.clip(rng.lognormal(np.log(0.02), 0.7, count), 0.008, 0.16)
+    size = np.minimum(size, 0.012 + highest_m(np.hypot(x, y), 0.4))
+    shapes = [_rock_shape(rng, subdivisions=1) for _ in range(8)]
+    stones = []
+    ground_m = waves.height_m(x, y)
+    turns = rng.uniform(0, 2 * np.pi, count)
     for index in range(count):
         shape, triangles = shapes[index % len(shapes)]
-        turn = rng.uniform(0, 2 * np.pi)
-        rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+        cos, sin = np.cos(turns[index]), np.sin(turns[index])
         stone = shape * size[index] * 1.6
-        stone[:, :2] = stone[:, :2] @ rotation.T
-        vertices.append(stone + np.array([x[index], y[index], 0.15 * size[index]]))
-        faces.append(triangles + offset)
-        offset += len(stone)
-    points = np.concatenate(vertices)
-    stones_z = np.repeat(_height_m(x, y, waves), len(points) // count)
-    points[:, 2] += stones_z
-    _object_from(collection, "Limen Pebbles", points, np.concatenate(faces), material)
+        stone[:, :2] = stone[:, :2] @ np.array([[cos, sin], [-sin, cos]])
+        place = [x[index], y[index], ground_m[index] + 0.15 * size[index]]
+        stones.append((stone + place, triangles))
+    object_from(collection, "Limen Pebbles", *merge(stones), material)
 
 
-def _add_rocks(
+def _add_boulders(
     collection: bpy.types.Collection,
     rng: np.random.Generator,
-    waves: NDArray,
-    meshes: list[bpy.types.Mesh],
+    waves: Waves,
+    material: bpy.types.Material,
 ) -> None:
-    """Scatter boulders: low ones near the cameras, larger ones and outcrops far away."""
-    near_x, near_y = _scatter(rng, 160, 3.5, _CLEAR_RADIUS_M)
-    near_size = np.minimum(
-        rng.lognormal(np.log(0.16), 0.6, len(near_x)),
-        0.75 * _SIGHT_SLOPE * np.hypot(near_x, near_y),
-    )
-    far_x, far_y = _scatter(rng, 700, _CLEAR_RADIUS_M + 4, 500)
-    far_size = np.minimum(rng.lognormal(np.log(0.7), 0.8, len(far_x)), 6.0)
-    crag_x, crag_y = _scatter(rng, 60, 700, 2300)
-    crag_size = rng.uniform(0.05, 0.15, len(crag_x)) * np.hypot(crag_x, crag_y)
-    x = np.concatenate([near_x, far_x, crag_x])
-    y = np.concatenate([near_y, far_y, crag_y])
-    size = np.concatenate([near_size, far_size, crag_size])
-    z = _height_m(x, y, waves)
-    for index in range(len(x)):
-        rock = add_object(f"Limen Rock {index}", meshes[index % len(meshes)], collection)
-        rock.location = (x[index], y[index], z[index] + 0.08 * size[index])
-        rock.rotation_euler = (rng.normal(0, 0.12), rng.normal(0, 0.12), rng.uniform(0, 2 * np.pi))
-        rock.scale = (size[index],) * 3
+    """Scatter boulders of many sizes, most in groups: a few large, many small about them."""
+    near_x, near_y = scatter(rng, 150, 3.5, CLEAR_RADIUS_M)
+    near_size = rng.lognormal(np.log(0.14), 0.7, len(near_x))
+    group_x, group_y = scatter(rng, 60, CLEAR_RADIUS_M + 8, 600)
+    members = rng.integers(3, 26, len(group_x))
+    spread = np.repeat(rng.uniform(1.5, 9.0, len(group_x)), members)
+    far_x = np.repeat(group_x, members) + spread * rng.normal(0, 1, len(spread))
+    far_y = np.repeat(group_y, members) + spread * rng.normal(0, 0.7, len(spread))
+    far_size = np.minimum(rng.lognormal(np.log(0.32), 0.95, len(far_x)), 4.5)
+    x, y = np.concatenate([near_x, far_x]), np.concatenate([near_y, far_y])
+    size = np.concatenate([near_size, far_size])
+    radius = np.hypot(x, y)
+    low = radius < CLEAR_RADIUS_M
+    size[low] = np.minimum(size[low], highest_m(radius[low], 0.75))
+    places = np.stack([x, y, waves.height_m(x, y) + 0.06 * size], axis=-1)
+    turns = rng.uniform(0, 2 * np.pi, len(x))
+    order = rng.permutation(len(x))
+    kinds = 14
+    for kind in range(kinds):
+        mesh = make_mesh(f"Limen Rock {kind}", *_rock_shape(rng, subdivisions=3))
+        mesh.materials.append(material)
+        mine = order[kind::kinds]
+        add_instances(
+            collection, mesh.name, mesh, places[mine], turns[mine], size[mine], waves.normal
+        )
+
+
+def _add_scrub(collection: bpy.types.Collection, rng: np.random.Generator, waves: Waves) -> None:
+    material = leaf_material("Limen Scrub", _SCRUB, translucency=0.2)
+    for kind in range(4):
+        mesh = shrub(f"Limen Scrub {kind}", rng, leaves=900, leaf_m=0.03, squat=0.55)
+        mesh.materials.append(material)
+        x, y = scatter(rng, 70, 6.0, 260.0)
+        size = np.minimum(rng.uniform(0.25, 1.1, len(x)), _scrub_limit(x, y))
+        places = np.stack([x, y, waves.height_m(x, y) - 0.02 * size], axis=-1)
+        add_instances(collection, mesh.name, mesh, places, rng.uniform(0, 2 * np.pi, len(x)), size)
+
+
+def _scrub_limit(x: NDArray, y: NDArray) -> NDArray:
+    radius = np.hypot(x, y)
+    return np.where(radius < CLEAR_RADIUS_M, 0.9 * highest_m(radius - 0.5), np.inf)

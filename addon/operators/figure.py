@@ -1,0 +1,56 @@
+"""What one person looks like on a plain floor under a noon sun, without a study or a scenery."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core import photometry
+from ..core.assets import find_body
+from ..core.lighting import load_lightings
+from ..core.optics import Camera, look_at_pose
+from ..core.poses import Pose
+from ..core.study import Subject
+from ..core.textures import Texture
+from ..scene import camera_rig, compat, lighting, render, stage
+from ..scene.materials import rough_material
+from ..scene.mesh import add_object, make_mesh
+from ..scene.subject import place_subject
+
+__all__ = ["figure_picture"]
+
+_FLOOR = "Limen Sheet Floor"
+_FLOOR_M = 60.0
+_GREY = (0.30, 0.28, 0.26)
+_DISTANCE_M = 12.0
+_HEIGHT_M = 2.3  # of what the picture shows
+_LOOK_AT_M = 0.95
+_FNUMBER, _ISO = 1.4, 250.0
+
+
+def figure_picture(
+    subject: Subject, pose: Pose, yaw_deg: float, height_px: int, samples: int = 8
+) -> NDArray[np.uint8]:
+    """Return a square picture (H, H, 3), sRGB, of a person in the first of its textures.
+
+    Raises:
+        AssetError: The body has not been built.
+        RenderError: Blender failed.
+    """
+    stage.setup_stage()
+    scene = stage.bare_scene()
+    if _FLOOR not in scene.objects:
+        corners = [[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]
+        mesh = make_mesh(_FLOOR, np.array(corners) * _FLOOR_M, np.array([[0, 1, 2, 3]]))
+        mesh.materials.append(rough_material(_FLOOR, _GREY))
+        add_object(_FLOOR, mesh, scene.collection)
+    body_file, texture = find_body(subject, None), Texture(subject.textures[0])
+    betas = subject.betas if isinstance(subject.betas, tuple) else ()
+    place_subject((scene,), body_file, betas, pose.axis_angle_rad, yaw_deg, texture)
+    lens_mm = 5.0 * _DISTANCE_M / _HEIGHT_M
+    camera = Camera(5.0, 5.0, lens_mm, _FNUMBER, height_px, height_px, None)
+    camera_rig.aim_camera(scene, camera, look_at_pose(0.0, 5.0, _DISTANCE_M, _LOOK_AT_M))
+    noon = load_lightings()["noon_south"]
+    lighting.light_whole(noon)
+    passes = render.render_passes(scene, render.Shot(samples, 1, denoise=compat.has_denoiser()))
+    image = render.stacked(passes, "Combined", "RGB") * noon.illuminance_lx
+    exposure_s = photometry.meter(photometry.luminance(image), _FNUMBER, _ISO, shutter_limit_s=0.04)
+    return photometry.to_srgb8(photometry.expose(image, exposure_s, _FNUMBER, _ISO))
