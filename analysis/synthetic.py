@@ -561,6 +561,7 @@ def _write_view(
         **_densities(study, camera, factors["distance_m"]),
         **person,
         **_mask_numbers(surface, camera),
+        "occluder": None,
         "plate_id": plate_id,
         "light": {
             "layers": [
@@ -735,6 +736,7 @@ def _person(
             "body_sha256": _skeleton().sha256,
             "betas": list(subject.betas),
             "yaw_deg": subject.yaw_deg,
+            "texture_sha256": None,
             "location_m": [0.0, 0.0, 0.0],
             "stature_m": float(tops.max()),
         },

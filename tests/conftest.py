@@ -6,10 +6,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+# The matrices of the tests are small: more threads only wait for each other, and for other workers.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from limen.addon.core.dataset import Dataset, open_dataset
+from limen.analysis.develop.run import develop_dataset
 from limen.analysis.synthetic import make_synthetic
+from workers import group_of, make_once, shared_folder
 
 ROOT = Path(__file__).parents[1]
 
@@ -52,6 +59,47 @@ denoise = "none"
 """
 
 Rendering = Callable[..., subprocess.CompletedProcess[str]]
+Once = Callable[[str, Callable[[Path], object]], Path]
+
+# --- several workers (pytest -n 2) ---------------------------------------------------------------
+
+# Long tests come first, so that the workers end together.
+_LONGEST_FIRST = ("real_blender", "install", "render", "slow")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep a file's tests in one worker, and with a real Blender all that it is asked to do."""
+    if config.getoption("dist") != "load":
+        return None  # something else was asked for
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    config.option.loadscopereorder = False  # the order is ours
+    return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    kinds = [item.get_closest_marker(kind) is not None for kind in _LONGEST_FIRST]
+    return kinds.index(True) if any(kinds) else len(kinds)
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Make a folder once for all workers: ``once(name, make)`` calls ``make(path)`` or finds it."""
+    base = shared_folder(tmp_path_factory.getbasetemp())
+    return lambda name, make: make_once(base / f"once-{name}", make)
+
+
+# --- the end -------------------------------------------------------------------------------------
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -74,10 +122,19 @@ def _leave(config: pytest.Config) -> None:
         os._exit(config.stash.get(_STATUS, 1))
 
 
+# --- datasets ------------------------------------------------------------------------------------
+
+
 @pytest.fixture(scope="session")
-def synthetic_dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+def synthetic_dataset(once: Once) -> Dataset:
     """The synthetic dataset: 15 views, 3 of them without a person, x 3 lightings. Read only."""
-    return make_synthetic(tmp_path_factory.mktemp("synthetic") / "dataset")
+    return open_dataset(once("synthetic", make_synthetic))
+
+
+@pytest.fixture(scope="session")
+def tiny_dataset(once: Once) -> Dataset:
+    """The synthetic dataset with 4 views, one of them without a person. Read only."""
+    return open_dataset(once("tiny", lambda root: make_synthetic(root, views=3)))
 
 
 @pytest.fixture(scope="session")
@@ -100,11 +157,10 @@ def render_grid(grid_command: list[str]) -> Rendering:
 
 
 @pytest.fixture(scope="session")
-def ci_dataset(render_grid: Rendering, tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+def ci_dataset(render_grid: Rendering, once: Once) -> Dataset:
     """``studies/ci.toml``, rendered by the bpy wheel. Read only: copy what you change."""
-    out = tmp_path_factory.mktemp("ci") / "dataset"
-    render_grid(ROOT / "studies" / "ci.toml", out)
-    return open_dataset(out)
+    study = ROOT / "studies" / "ci.toml"
+    return open_dataset(once("ci", lambda out: render_grid(study, out)))
 
 
 @pytest.fixture(scope="session")
@@ -116,10 +172,21 @@ def small_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def small_dataset(
-    render_grid: Rendering, small_study: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Dataset:
+def small_dataset(render_grid: Rendering, small_study: Path, once: Once) -> Dataset:
     """The small study, rendered in one run. Read only: copy what you change."""
-    out = tmp_path_factory.mktemp("small") / "dataset"
-    render_grid(small_study, out)
-    return open_dataset(out)
+    return open_dataset(once("small", lambda out: render_grid(small_study, out)))
+
+
+@pytest.fixture(scope="session")
+def medium_dataset(render_grid: Rendering, once: Once) -> Dataset:
+    """``tests/medium.toml``: 624 small developed images, 78 without a person. Read only: copy it.
+
+    Of 3 bands, 13 lightings, 3 distances and some 40 subjects in a pose; ``camera`` and ``nv`` in
+    evening and night. Takes 75 CPU seconds: tests that use it are marked render.
+    """
+
+    def make(out: Path) -> None:
+        render_grid(ROOT / "tests" / "medium.toml", out)
+        develop_dataset(out, denoiser="none")
+
+    return open_dataset(once("medium", make))

@@ -1,10 +1,11 @@
 """Where the files lie that a study only names: Limen's own bodies, and licensed ones."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from .study import Subject
+from .study import OwnScenery, Subject
 
-__all__ = ["EMBEDDED_BODIES", "AssetError", "find_body"]
+__all__ = ["EMBEDDED_BODIES", "AssetError", "find_body", "find_scenery"]
 
 EMBEDDED_BODIES = ("neutral", "male", "female")
 _BODIES = Path(__file__).parent.parent / "data" / "bodies"
@@ -50,4 +51,21 @@ def find_body(subject: Subject, assets_dir: Path | None) -> Path:
     raise AssetError(
         f"the body '{subject.body}' of subject {subject.name} was not found: looked for "
         f"{', '.join(str(path) for path in places)}"
+    )
+
+
+def find_scenery(scenery: OwnScenery, folders: Sequence[Path]) -> Path:
+    """Return the file ``NAME.blend`` of a study's own scenery: the first in some folders.
+
+    Raises:
+        AssetError: No such file.
+    """
+    places = [folder / f"{scenery.name}.blend" for folder in folders]
+    for path in places:
+        if path.is_file():
+            return path
+    raise AssetError(
+        f"the scenery '{scenery.name}' was not found: looked for "
+        f"{', '.join(str(path) for path in places)}; put the file beside the study, or say where "
+        "it lies with --assets DIR"
     )

@@ -1,4 +1,4 @@
-"""SMPL-X bodies: load, shape, pose and dress them.
+"""SMPL-X bodies: load, shape and pose them.
 
 Everything here is in the SMPL-X frame (metres, Y up, facing +Z, +X is the body's left) until
 `to_world` takes it to Limen's world (Z up, facing -Y).
@@ -7,25 +7,26 @@ Everything here is in the SMPL-X frame (metres, Y up, facing +Z, +X is the body'
 import hashlib
 import zipfile
 import zlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .surface import Surface
+
 __all__ = [
-    "CLOTHING_REGIONS",
     "JOINT_NAMES",
     "PARENTS",
     "Body",
     "BodyError",
     "PosedBody",
-    "clothing_displacements_m",
-    "clothing_regions",
     "ground_offset_m",
     "load_body",
     "pose_body",
+    "pose_surface",
     "rotation_matrices",
     "stature_m",
     "to_world",
@@ -82,9 +83,6 @@ def _parents() -> _Ints:
 PARENTS: _Ints = _parents()
 """Index (55,) of each joint's parent; -1 for the pelvis. A parent comes before its children."""
 
-CLOTHING_REGIONS: tuple[str, ...] = ("skin", "shirt", "trousers", "shoes", "hair")
-"""Names of the values of `clothing_regions`."""
-
 _REQUIRED_KEYS = ("v_template", "f", "weights", "J_regressor", "kintree_table", "shapedirs")
 
 
@@ -106,6 +104,9 @@ class Body:
         posedirs: Pose-dependent corrections (V, 3, 486), or None where the file has only zeros.
         uv: Texture coordinates (T, 2) in 0..1, or None.
         uv_faces: Indices (F, 3) into `uv`, or None.
+        shells: "tights" and "skirt": loose surfaces about the body that clothes are cut from. Empty
+            in genuine files.
+        lips: How far each vertex belongs to the lips (V,), 0 to 1, or None.
         name: File name without its ending, as in "SMPLX_NEUTRAL".
         sha256: Hash of the file in hex: with the name, the body's identity in a dataset.
     """
@@ -121,6 +122,18 @@ class Body:
     uv_faces: _Ints | None
     name: str
     sha256: str
+    shells: Mapping[str, Surface] = field(default_factory=dict)
+    lips: _Floats | None = None
+
+    def surface(self) -> Surface:
+        """The naked body at rest."""
+        return Surface(
+            self.vertices_m,
+            self.faces,
+            self.weights,
+            self.shapedirs,
+            np.arange(len(self.vertices_m)),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +188,27 @@ def load_body(path: Path) -> Body:
         uv_faces=arrays["ft"].astype(np.int64) if "ft" in arrays else None,
         name=path.stem,
         sha256=_sha256(path),
+        shells={name: _shell(arrays, name) for name in _SHELLS if _shell_keys(name)[0] in arrays},
+        lips=arrays["limen_lips"].astype(np.float64) if "limen_lips" in arrays else None,
+    )
+
+
+_SHELLS = ("tights", "skirt")
+_SHELL_ARRAYS = ("v", "f", "weights", "shapedirs")
+
+
+def _shell_keys(name: str) -> list[str]:
+    return [f"limen_{name}_{array}" for array in _SHELL_ARRAYS]
+
+
+def _shell(arrays: dict[str, NDArray[Any]], name: str) -> Surface:
+    vertices, faces, weights, shapedirs = (arrays[key] for key in _shell_keys(name))
+    return Surface(
+        vertices.astype(np.float64),
+        faces.astype(np.int64),
+        weights.astype(np.float64),
+        shapedirs[:, :, :10],
+        np.zeros(len(vertices), np.int64),
     )
 
 
@@ -204,7 +238,8 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
                     f"{path} lacks {', '.join(missing)}: an SMPL-X file has "
                     f"{', '.join(_REQUIRED_KEYS)}"
                 )
-            wanted = (*_REQUIRED_KEYS, "posedirs", "vt", "ft")
+            extra = [key for name in _SHELLS for key in _shell_keys(name)]
+            wanted = (*_REQUIRED_KEYS, "posedirs", "vt", "ft", "limen_lips", *extra)
             return {key: _read_array(data, key, path) for key in wanted if key in data}
     except (*_DAMAGED, zlib.error) as error:
         raise BodyError(f"{path} is damaged ({error}): get it anew") from error
@@ -233,10 +268,21 @@ def _faults(arrays: dict[str, NDArray[Any]]) -> list[str]:
         "posedirs": [(v, 3, 9 * (joints - 1))],
         "vt": [(None, 2)],
         "ft": [(f, 3)],
+        "limen_lips": [(v,)],
     }
     faults = []
+    for name in _SHELLS:
+        there = [key in arrays for key in _shell_keys(name)]
+        if any(there) and not all(there):
+            faults.append(f"it has some but not all of {', '.join(_shell_keys(name))}")
+            return faults
+        if any(there):
+            n = len(arrays[f"limen_{name}_v"])
+            shapes: list[tuple[int | None, ...]] = [(n, 3), (None, 3), (n, joints)]
+            allowed |= dict(zip(_shell_keys(name), [*([s] for s in shapes)], strict=False))
+            allowed[f"limen_{name}_shapedirs"] = [(n, 3, 20)]
     for key, array in arrays.items():
-        whole = key in ("f", "ft", "kintree_table")
+        whole = key in ("f", "ft", "kintree_table") or key.endswith("_f")
         if array.dtype.kind not in ("iu" if whole else "iuf"):
             what = "whole numbers" if whole else "numbers"
             faults.append(f"{key} holds values of type {array.dtype}, allowed are {what}")
@@ -256,8 +302,15 @@ def _faults(arrays: dict[str, NDArray[Any]]) -> list[str]:
         return faults
     if not np.array_equal(arrays["kintree_table"][0, 1:], PARENTS[1:]):
         faults.append("kintree_table holds other parents than the SMPL-X skeleton's")
-    for key, corners, count in (("f", "v_template", v), ("ft", "vt", len(arrays.get("vt", ())))):
-        if key in arrays and f and not 0 <= arrays[key].min() <= arrays[key].max() < count:
+    corners_of = [("f", "v_template"), ("ft", "vt")]
+    corners_of += [(f"limen_{name}_f", f"limen_{name}_v") for name in _SHELLS]
+    for key, corners in corners_of:
+        count = len(arrays.get(corners, ()))
+        if (
+            key in arrays
+            and arrays[key].size
+            and not 0 <= arrays[key].min() <= arrays[key].max() < count
+        ):
             faults.append(
                 f"{key} holds {arrays[key].min()} to {arrays[key].max()}, allowed is 0 to "
                 f"{count - 1} ({corners})"
@@ -281,7 +334,6 @@ def pose_body(
     betas: ArrayLike,
     pose: ArrayLike,
     expression: ArrayLike | None = None,
-    clothing_m: ArrayLike | None = None,
 ) -> PosedBody:
     """Shape a body and pose it by linear blend skinning.
 
@@ -294,8 +346,6 @@ def pose_body(
         pose: Rotation of each joint relative to its parent as axis-angle (55, 3) in radians.
             Joint frames are parallel to the body's axes in the rest pose.
         expression: Expression coefficients (n,).
-        clothing_m: Displacements (V, 3) in the rest pose, as `clothing_displacements_m` gives.
-            They move vertices only, never joints.
 
     Returns:
         Vertices and joints in the SMPL-X frame. The pelvis stays where the rest pose has it.
@@ -307,16 +357,49 @@ def pose_body(
     if pose.shape != (len(JOINT_NAMES), 3):
         raise BodyError(f"pose has shape {pose.shape}, allowed is ({len(JOINT_NAMES)}, 3)")
     shaped = _shaped(body, betas, expression)
-    rest_joints = body.joint_regressor @ shaped
-    rotations = rotation_matrices(pose)
+    transforms, joints, rotations = _joint_transforms(body, shaped, pose)
     if body.posedirs is not None:
         shaped = shaped + body.posedirs @ (rotations[1:] - np.eye(3)).ravel()
-    if clothing_m is not None:
-        clothing = np.asarray(clothing_m, dtype=np.float64)
-        if clothing.shape != shaped.shape:
-            raise BodyError(f"clothing_m has shape {clothing.shape}, allowed is {shaped.shape}")
-        shaped = shaped + clothing
+    blended = (body.weights @ transforms).reshape(-1, 3, 4)
+    vertices = np.einsum("vab,vb->va", blended[:, :, :3], shaped) + blended[:, :, 3]
+    return PosedBody(vertices_m=vertices, joints_m=joints)
 
+
+def pose_surface(body: Body, surface: Surface, betas: ArrayLike, pose: ArrayLike) -> PosedBody:
+    """Shape and pose a surface that goes with a body, as `pose_body` does the body itself.
+
+    Args:
+        body: Whose skeleton moves the surface.
+        surface: Skin or clothes at rest on the mean shape.
+        betas: Shape coefficients; those beyond the surface's own do not change it.
+        pose: Axis-angle (55, 3) in radians.
+
+    Returns:
+        The surface's vertices and the body's joints.
+
+    Raises:
+        BodyError: As `pose_body`.
+    """
+    pose = np.asarray(pose, dtype=np.float64)
+    if pose.shape != (len(JOINT_NAMES), 3):
+        raise BodyError(f"pose has shape {pose.shape}, allowed is ({len(JOINT_NAMES)}, 3)")
+    transforms, joints, rotations = _joint_transforms(body, _shaped(body, betas), pose)
+    coefficients = np.asarray(betas, dtype=np.float64)[: surface.shapedirs.shape[2]]
+    shaped = surface.vertices_m + surface.shapedirs[:, :, : len(coefficients)] @ coefficients
+    if body.posedirs is not None:
+        moves = body.posedirs @ (rotations[1:] - np.eye(3)).ravel()
+        shaped = shaped + moves[surface.source]
+    blended = (surface.weights @ transforms).reshape(-1, 3, 4)
+    vertices = np.einsum("vab,vb->va", blended[:, :, :3], shaped) + blended[:, :, 3]
+    return PosedBody(vertices_m=vertices, joints_m=joints)
+
+
+def _joint_transforms(
+    body: Body, shaped: _Floats, pose: _Floats
+) -> tuple[_Floats, _Floats, _Floats]:
+    """Each joint's transform (55, 12), its place (55, 3) and its rotation against its parent."""
+    rest_joints = body.joint_regressor @ shaped
+    rotations = rotation_matrices(pose)
     turned = rotations.copy()
     joints = rest_joints.copy()
     for j, parent in enumerate(PARENTS[1:].tolist(), start=1):
@@ -324,9 +407,7 @@ def pose_body(
         joints[j] = joints[parent] + turned[parent] @ (rest_joints[j] - rest_joints[parent])
     shifts = joints - np.einsum("jab,jb->ja", turned, rest_joints)
     transforms = np.concatenate([turned, shifts[:, :, None]], axis=2).reshape(-1, 12)
-    blended = (body.weights @ transforms).reshape(-1, 3, 4)
-    vertices = np.einsum("vab,vb->va", blended[:, :, :3], shaped) + blended[:, :, 3]
-    return PosedBody(vertices_m=vertices, joints_m=joints)
+    return transforms, joints, rotations
 
 
 def stature_m(body: Body, betas: ArrayLike = ()) -> float:
@@ -373,145 +454,3 @@ def _shaped(body: Body, betas: ArrayLike, expression: ArrayLike | None = None) -
         if len(coefficients):
             shaped = shaped + directions[:, :, : len(coefficients)] @ coefficients
     return shaped
-
-
-# ------------------------------------------------------------------------- clothing
-
-
-def clothing_regions(body: Body) -> _Ints:
-    """What each face shows (F,): an index into `CLOTHING_REGIONS`.
-
-    Garments are cut from the rest pose by planes at the skeleton's landmarks (wrists, neck,
-    waist, ankles, hairline), so a cut runs straight round a limb whatever the mesh.
-    """
-    c = body.vertices_m[body.faces].mean(axis=1)
-    at = dict(zip(JOINT_NAMES, body.joint_regressor @ body.vertices_m, strict=True))
-    size = float(np.ptp(body.vertices_m[:, 1])) / 1.70
-    eyes = (at["left_eye_smplhf"] + at["right_eye_smplhf"]) / 2
-    x, y, z = abs(c[:, 0]), c[:, 1], c[:, 2]
-
-    hips_y = (at["left_hip"][1] + at["right_hip"][1]) / 2
-    ankles_y = (at["left_ankle"][1] + at["right_ankle"][1]) / 2
-    neckline = at["neck"][1] - 0.45 * (z - at["neck"][2])
-    # Forehead, temple, above the ear, behind the ear, nape: height over the eyes by depth.
-    hairline = eyes[1] + size * np.interp(
-        (eyes[2] - z) / size,
-        [0.00, 0.03, 0.05, 0.11, 0.125, 0.15],
-        [0.065, 0.055, 0.03, 0.02, -0.05, -0.075],
-    )
-    regions = np.full(len(c), CLOTHING_REGIONS.index("shirt"))
-    regions[(y > neckline) & (x < 0.13 * size)] = CLOTHING_REGIONS.index("skin")
-    regions[(y > hairline) & (x < 0.13 * size)] = CLOTHING_REGIONS.index("hair")
-    wrists_x = (at["left_wrist"][0] - at["right_wrist"][0]) / 2
-    regions[x > wrists_x - 0.015 * size] = CLOTHING_REGIONS.index("skin")
-    regions[y < hips_y + 0.02 * size] = CLOTHING_REGIONS.index("trousers")
-    regions[y < ankles_y + 0.01 * size] = CLOTHING_REGIONS.index("shoes")
-    return regions
-
-
-_THICKNESS_M = (0.0, 0.012, 0.010, 0.006, 0.014)
-_TROUSER_FLARE_M = 0.014
-_SMOOTHING_STEPS = (0, 25, 20, 10, 6)
-_HEM_STEPS = 12
-_WORN_OVER = np.array([0, 3, 2, 1, 1])  # shirt over trousers over shoes, all over skin
-_SOLE_M = 0.02
-
-
-def clothing_displacements_m(body: Body) -> _Floats:
-    """Displacements (V, 3) in the rest pose that turn skin into garments, for `pose_body`.
-
-    Garments hang off the skin by 6 to 24 mm, do not show the anatomy below, and end in smooth
-    hems; shoes hide the toes and have a flat sole.
-    """
-    rest = body.vertices_m
-    regions = clothing_regions(body)
-    # A vertex on a hem belongs to the outer garment, so that it is the inner one that slopes.
-    rank = np.zeros(len(rest), dtype=np.int64)
-    by_rank = regions + len(CLOTHING_REGIONS) * _WORN_OVER[regions]
-    np.maximum.at(rank, body.faces, by_rank[:, None])
-    vertex_region = rank % len(CLOTHING_REGIONS)
-
-    edges, edge_of_side = _edges(body.faces)
-    lowest, highest = np.full(len(edges), len(CLOTHING_REGIONS)), np.full(len(edges), -1)
-    np.minimum.at(lowest, edge_of_side, np.tile(regions, 3))
-    np.maximum.at(highest, edge_of_side, np.tile(regions, 3))
-    hems = edges[lowest != highest]
-    smooth = _smoothed(rest, hems, np.full(len(rest), _HEM_STEPS))
-    steps = np.array(_SMOOTHING_STEPS)[vertex_region]
-    steps[hems] = 0
-    smooth = _smoothed(smooth, edges, steps)
-
-    shoes = vertex_region == CLOTHING_REGIONS.index("shoes")
-    joints = body.joint_regressor @ rest
-    for side in ("left", "right"):
-        ball = joints[JOINT_NAMES.index(f"{side}_foot")]
-        foot = shoes & (rest[:, 0] * ball[0] > 0)
-        if foot.any():
-            smooth[foot] = _toe_cap(smooth[foot], rest[foot], float(ball[2]))
-
-    thickness = np.array(_THICKNESS_M)[vertex_region]
-    legs = vertex_region == CLOTHING_REGIONS.index("trousers")
-    if legs.any():
-        y = rest[legs, 1]
-        thickness[legs] += _TROUSER_FLARE_M * (y.max() - y) / max(float(np.ptp(y)), 1e-9)
-    displaced: _Floats = smooth + thickness[:, None] * _vertex_normals(smooth, body.faces)
-    return displaced - rest
-
-
-def _toe_cap(smooth: _Floats, foot: _Floats, ball_z: float) -> _Floats:
-    """Put the toes of a foot (n, 3) under one rounded cap and flatten the sole."""
-    low, high = foot.min(axis=0), foot.max(axis=0)
-    stations = np.linspace(ball_z, high[2], 7)
-    slices = [foot[abs(foot[:, 2] - z) <= stations[1] - stations[0]] for z in stations]
-    left, right, top = (
-        np.interp(smooth[:, 2], stations, [pick(s[:, axis]) for s in slices])
-        for pick, axis in ((np.min, 0), (np.max, 0), (np.max, 1))
-    )
-    middle_x, middle_y = (left + right) / 2, (low[1] + top) / 2
-    half_width, half_height = (right - left) / 2, np.maximum(top - low[1], 1e-3) / 2
-    u, v = (smooth[:, 0] - middle_x) / half_width, (smooth[:, 1] - middle_y) / half_height
-    # |u|^3 + |v|^3 = 1 is a rounded box: the section of a shoe.
-    radius = np.maximum((abs(u) ** 3 + abs(v) ** 3) ** (1 / 3), 1e-6)
-    cap = np.stack(
-        [middle_x + half_width * u / radius, middle_y + half_height * v / radius, smooth[:, 2]],
-        axis=1,
-    )
-    share = np.clip((smooth[:, 2] - ball_z + _SOLE_M) / _SOLE_M, 0, 1)[:, None]
-    shoe: _Floats = (1 - share) * smooth + share * cap
-    shoe[shoe[:, 1] < low[1] + _SOLE_M, 1] = low[1]
-    return shoe
-
-
-def _smoothed(vertices: _Floats, edges: _Ints, steps: _Ints) -> _Floats:
-    """Move each vertex to its neighbours' mean, as many times as `steps` (V,) says for it."""
-    a, b = np.concatenate([edges, edges[:, ::-1]]).T
-    n = len(vertices)
-    degree = np.bincount(a, minlength=n)
-    for step in range(int(steps.max())):
-        sums = np.stack([np.bincount(a, vertices[b, k], minlength=n) for k in range(3)], axis=1)
-        moving = (steps > step) & (degree > 0)
-        vertices = np.where(moving[:, None], sums / np.maximum(degree, 1)[:, None], vertices)
-    return vertices
-
-
-def _edges(faces: _Ints) -> tuple[_Ints, _Ints]:
-    """Every edge once as vertex pairs (E, 2), and the edge (3F,) that each face side is."""
-    sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
-    edges, edge_of_side = np.unique(np.sort(sides, axis=1), axis=0, return_inverse=True)
-    return edges, edge_of_side.reshape(-1)
-
-
-def _vertex_normals(vertices: _Floats, faces: _Ints) -> _Floats:
-    """Unit normals (V, 3), faces weighted by area."""
-    a, b, c = (vertices[faces[:, k]] for k in range(3))
-    face_normals = np.cross(b - a, c - a)
-    normals: _Floats = np.stack(
-        [
-            np.bincount(faces.ravel(), np.repeat(face_normals[:, k], 3), minlength=len(vertices))
-            for k in range(3)
-        ],
-        axis=1,
-    )
-    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
-    unit: _Floats = normals / np.maximum(lengths, 1e-12)
-    return unit

@@ -116,8 +116,8 @@ def camera_label(study: "Study", azimuth_deg: float, elevation_deg: float) -> st
     4 elevations the label is 4 x azimuth index + elevation index.
     """
     camera = study.camera
-    azimuth = camera.azimuths_deg.index(azimuth_deg)
-    elevation = camera.elevations_deg.index(elevation_deg)
+    azimuth = camera.azimuth_index[azimuth_deg]
+    elevation = camera.elevation_index[elevation_deg]
     return f"cam{azimuth * len(camera.elevations_deg) + elevation:03d}"
 
 

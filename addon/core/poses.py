@@ -17,11 +17,15 @@ from . import toml_check as rules
 from . import toml_text
 from .body import JOINT_NAMES
 
-__all__ = ["POSES_DIR", "Pose", "PoseError", "actions", "load_poses", "mirror", "to_toml"]
+__all__ = ["KINDS", "POSES_DIR", "Pose", "PoseError", "actions", "load_poses", "mirror", "to_toml"]
 
 POSES_DIR = Path(__file__).resolve().parents[1] / "data" / "poses"
 """Where the poses that come with Limen lie."""
 
+KINDS = ("anomaly", "normal")
+"""What an action may be."""
+
+_KEYS = ("action", "title", "kind", "phrases", "source", "licence", "pose")
 _HANDS_FILE = "hands.toml"
 _SWAPPED = np.array(
     [
@@ -50,6 +54,7 @@ class Pose:
             turns the whole body about its pelvis.
         source: Who made the pose, from what.
         licence: SPDX identifier.
+        kind: "anomaly", or "normal": what people do anywhere; "" where the file does not say.
     """
 
     name: str
@@ -59,14 +64,14 @@ class Pose:
     axis_angle_rad: NDArray[np.float64]
     source: str
     licence: str
+    kind: str = ""
 
 
 def load_poses(directory: Path | None = None) -> dict[str, Pose]:
     """Read every action file of a directory.
 
     Args:
-        directory: Holds one `<action>.toml` per action; by default Limen's own library, which is
-            read once.
+        directory: Holds one `<action>.toml` per action; Limen's own library by default.
 
     Returns:
         The poses by name, ordered by file and by their order in it.
@@ -75,15 +80,12 @@ def load_poses(directory: Path | None = None) -> dict[str, Pose]:
         PoseError: There is no pose file, a file is not valid, or two poses share a name. The
             message lists every fault of the file.
     """
-    return dict(_own_library()) if directory is None else _read_library(directory)
+    return dict(_embedded_library() if directory is None else _read_library(directory))
 
 
-@lru_cache
-def _own_library() -> dict[str, Pose]:
-    library = _read_library(POSES_DIR)
-    for pose in library.values():
-        pose.axis_angle_rad.flags.writeable = False  # it belongs to all who load it
-    return library
+@lru_cache(maxsize=1)
+def _embedded_library() -> dict[str, Pose]:
+    return _read_library(POSES_DIR)
 
 
 def _read_library(directory: Path) -> dict[str, Pose]:
@@ -139,6 +141,7 @@ def to_toml(poses: Sequence[Pose]) -> str:
     lines = [
         f"action = {toml_text.format_value(first.action)}",
         f"title = {toml_text.format_value(first.title)}",
+        *([f"kind = {toml_text.format_value(first.kind)}"] if first.kind else []),
         f"phrases = [{', '.join(map(toml_text.format_value, first.phrases))}]",
         f"source = {toml_text.format_value(first.source)}",
         f"licence = {toml_text.format_value(first.licence)}",
@@ -148,13 +151,8 @@ def to_toml(poses: Sequence[Pose]) -> str:
             "",
             "[[pose]]",
             f"name = {toml_text.format_value(pose.name)}",
+            "[pose.rotations_deg]",
         ]
-        lines += [
-            f"{key} = {toml_text.format_value(getattr(pose, key))}"
-            for key in ("source", "licence")
-            if getattr(pose, key) != getattr(first, key)
-        ]
-        lines.append("[pose.rotations_deg]")
         for joint, vector in zip(JOINT_NAMES, np.degrees(pose.axis_angle_rad), strict=True):
             rounded = [round(float(x), 2) + 0.0 for x in vector]
             if any(rounded):
@@ -207,9 +205,10 @@ def _open(path: Path) -> tuple[dict[str, Any], rules.Faults]:
 
 def _load_action(path: Path, hands: _Hands) -> list[Pose]:
     data, faults = _open(path)
-    top = rules.Table(data, (), ("action", "title", "phrases", "source", "licence", "pose"), faults)
+    top = rules.Table(data, (), _KEYS, faults)
     action = top.take("action", rules.one_of("the action, like the file,", [path.stem]))
     title = top.take("title", _TEXT)
+    kind = top.take("kind", rules.one_of("a kind", KINDS), "")
     phrases = top.take("phrases", rules.list_of('phrases = ["walking"]', _PHRASE))
     source = top.take("source", _TEXT)
     licence = top.take("licence", _TEXT)
@@ -219,22 +218,20 @@ def _load_action(path: Path, hands: _Hands) -> list[Pose]:
     )
     poses = []
     for number, table in enumerate(() if tables is rules.WRONG else tables):
-        name, axis_angle_rad, own = _read_pose(table, ("pose", number), hands, faults)
-        origin = {"source": source, "licence": licence, **own}
-        poses.append(Pose(name, action, title, phrases, axis_angle_rad, **origin))
+        name, axis_angle_rad = _read_pose(table, ("pose", number), hands, faults)
+        axis_angle_rad.flags.writeable = False
+        poses.append(Pose(name, action, title, phrases, axis_angle_rad, source, licence, kind))
     faults.raise_if_any()
     return poses
 
 
 def _read_pose(
     data: Any, path: rules.Path, hands: _Hands, faults: rules.Faults
-) -> tuple[str, NDArray[np.float64], dict[str, str]]:
-    """Name and axis-angle (55, 3) of a [[pose]], and where it comes from if not as the file."""
+) -> tuple[str, NDArray[np.float64]]:
+    """Name and axis-angle (55, 3) of a [[pose]]."""
     angles_deg = np.zeros((len(JOINT_NAMES), 3))
-    keys = ("name", "source", "licence", "hands", "rotations_deg")
-    table = rules.Table(data, path, keys, faults)
+    table = rules.Table(data, path, ("name", "hands", "rotations_deg"), faults)
     name: str = table.take("name", _NAME)
-    own = {key: table.take(key, _TEXT) for key in ("source", "licence") if key in table.data}
     chosen = rules.Table(table.data.get("hands", {}), (*path, "hands"), ("left", "right"), faults)
     for side, sign in (("left", [1, 1, 1]), ("right", [1, -1, -1])):
         hand = chosen.take(side, rules.one_of("a hand", hands), None)
@@ -247,7 +244,7 @@ def _read_pose(
         rotation = rotations.take(joint, _ROTATION, None)
         if rotation is not None and rotation is not rules.WRONG:
             angles_deg[JOINT_NAMES.index(joint)] = rotation
-    return name, np.radians(angles_deg), own
+    return name, np.radians(angles_deg)
 
 
 def _load_hands(path: Path) -> _Hands:

@@ -224,6 +224,8 @@ def create_app(round_: Round, store: Store, library: Library, gate: Gate) -> Fas
         trial = store.trial(round_, sitting, token)
         if trial is None:
             raise HTTPException(404, "there is no such trial")
+        if not 0 <= frame < library.picture(trial.media_id, trial.variant).frames:
+            raise HTTPException(404, "there is no such frame")
         data = library.png(trial.media_id, trial.variant, frame, trial.sha256)
         return Response(
             data, media_type="image/png", headers={"Cache-Control": "private, max-age=600"}
@@ -243,14 +245,14 @@ def create_app(round_: Round, store: Store, library: Library, gate: Gate) -> Fas
     @app.post("/api/answer")
     def answer(body: dict[str, Any], sitting: MayChange) -> dict[str, Any]:
         reply = check_reply(settings, body)
-        outcome, now = store.answer(round_, sitting, str(body.get("token")), reply)
+        outcome, now = store.answer(round_, sitting, _token(body), reply)
         if outcome == "unknown":
             raise HTTPException(404, "there is no such trial: reload the page")
         return described_state(now, sitting, *_size(body)) | {"outcome": outcome}
 
     @app.post("/api/undo")
     def undo(body: dict[str, Any], sitting: MayChange) -> dict[str, Any]:
-        outcome, now = store.undo(round_, sitting, str(body.get("token")))
+        outcome, now = store.undo(round_, sitting, _token(body))
         if outcome == "unknown":
             raise HTTPException(404, "there is no such answer: reload the page")
         return described_state(now, sitting, *_size(body)) | {"outcome": outcome}
@@ -297,6 +299,12 @@ def _templates() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(_HERE / "templates"), autoescape=True,
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
+
+
+def _token(body: Mapping[str, Any]) -> str:
+    """The name of a trial; "", which is none, for what no database can be asked for."""
+    token = body.get("token")
+    return token if isinstance(token, str) and token.isascii() and token.isprintable() else ""
 
 
 def _size(body: Mapping[str, Any]) -> tuple[int, int]:

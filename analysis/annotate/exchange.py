@@ -23,7 +23,7 @@ from . import label_studio
 from .answers import AnswerRecord, read_answers, rounds_named
 from .errors import AnnotateChoiceError, ReplyError
 from .items import Item
-from .store import KINDS, Store, add_items, clean_name, find_annotator
+from .store import KINDS, Store, add_items, check_round_name, clean_name, find_annotator
 from .tables import AnswerRow, ItemRow, RoundRow, TrialRow
 from .tasks import TASKS, Reply, Settings, check_reply, find_task
 from .trials import new_trial, now
@@ -32,6 +32,7 @@ __all__ = ["FORMATS", "Imported", "export_answers", "import_answers"]
 
 FORMATS = (".csv", ".json", ".jsonl")
 _COLUMNS = [field.name for field in fields(AnswerRecord)]
+_TEXT_MOST = 200  # of a name, a time, a stratum
 _NESTED = ("conditions", "view")
 # A spreadsheet takes what begins like this for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -187,7 +188,12 @@ def _from_csv(text: str) -> list[Row]:
     missing = {"annotator", "id", "variant", "value"} - set(reader.fieldnames or ())
     if missing:
         raise ValueError(f"the columns {', '.join(sorted(missing))} are missing")
-    return [{name: _value(name, cell) for name, cell in row.items() if name} for row in reader]
+    rows = []
+    for row in reader:
+        if None in row:
+            raise ValueError(f"line {reader.line_num} has more cells than there are columns")
+        rows.append({name: _value(name, cell) for name, cell in row.items() if name})
+    return rows
 
 
 def _value(name: str, cell: str | None) -> Any:
@@ -223,6 +229,11 @@ class _Meta:
 def _checked(
     row: Row, known: Mapping[str, Row], by: str | None, round_name: str | None
 ) -> tuple[_Meta, Item, Reply]:
+    json.dumps(row, ensure_ascii=False, allow_nan=False).encode()  # no NaN, no half characters
+    for name in ("answered_at", "role", "stratum", "annotator"):
+        text = row.get(name)
+        if text is not None and not (isinstance(text, str) and len(text) <= _TEXT_MOST):
+            raise AnnotateChoiceError(f"{name} is a text of at most {_TEXT_MOST} characters")
     task = find_task(str(row.get("task") or "presence"))
     who = row.get("by") or by
     if who not in KINDS:
@@ -247,9 +258,9 @@ def _checked(
         raise AnnotateChoiceError("showing is 0 or 1, and position a whole number from 0")
     conditions = row.get("conditions")
     meta = _Meta(
-        round=round_name or str(row.get("round") or f"imported-{task.name}"),
+        round=check_round_name(round_name or str(row.get("round") or f"imported-{task.name}")),
         task=task.name,
-        annotator=clean_name(str(row["annotator"])),
+        annotator=clean_name(row["annotator"] or ""),
         by=who,
         position=position,
         showing=showing,

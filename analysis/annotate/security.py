@@ -55,7 +55,10 @@ def same_site(headers: Mapping[str, str]) -> bool:
     if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == headers.get("host", "")
+    try:
+        return origin is None or urlsplit(origin).netloc == headers.get("host", "")
+    except ValueError:  # as "http://["
+        return False
 
 
 class Gate:
@@ -88,7 +91,11 @@ class Gate:
         A foreign name that leads to 127.0.0.1 (DNS rebinding) is not one. Without a password this
         is what keeps other sites' scripts out; with one, any name may be the server's.
         """
-        return self.password is not None or is_local(urlsplit(f"//{host_header}").hostname or "")
+        try:
+            name = urlsplit(f"//{host_header}").hostname or ""
+        except ValueError:  # as "["
+            return False
+        return self.password is not None or is_local(name)
 
     def waits(self, address: str) -> bool:
         """Whether an address failed too often just now."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
-import re
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ from .database import open_store
 from .errors import AnnotateChoiceError, AnnotateError
 from .items import Library, check_unchanged, choose_items
 from .security import Gate
-from .store import Store
+from .store import Store, check_round_name
 from .tasks import Settings, find_task
 from .trials import Round
 
@@ -24,8 +24,6 @@ __all__ = ["DATABASE", "open_dataset_store", "open_round", "serve"]
 
 DATABASE = "labels/annotations.sqlite"
 """Where a dataset's answers are kept, unless another database is named."""
-
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,59}")
 
 
 def open_dataset_store(root: Path, database: str | None) -> tuple[Dataset, Store]:
@@ -74,10 +72,7 @@ def open_round(
     options = {key: value for key, value in (options or {}).items() if value is not None}
     chosen = find_task(task or "presence")
     name = name or (f"{chosen.name}-{sample}" if sample else chosen.name)
-    if not _NAME.fullmatch(name):
-        raise AnnotateChoiceError(
-            f"round {name!r}: 1 to 60 letters, digits and _ . + - name a round"
-        )
+    check_round_name(name)
     found = store.find_round(name)
     if found is None:
         settings = Settings(
@@ -156,10 +151,11 @@ def _listener(host: str, port: int) -> socket.socket:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
         listener.listen(128)
-    except OSError as error:
+    except (OSError, TypeError, UnicodeError) as error:  # the last two: no name of a host
         listener.close()
+        busy = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
         raise AnnotateError(
-            f"cannot listen on {host} port {port}: {error.strerror or error}; "
-            "another server may be running there, choose another --port"
+            f"cannot listen on {host} port {port}: {getattr(error, 'strerror', None) or error}; "
+            + ("another server runs there, choose another --port" if busy else "choose a --host")
         ) from error
     return listener

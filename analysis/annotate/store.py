@@ -7,6 +7,7 @@ sent twice, from two tabs or after a crash, it is kept once.
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -43,7 +44,9 @@ from .trials import (
     withdraw,
 )
 
-__all__ = ["KINDS", "Store", "add_items", "clean_name", "find_annotator"]
+__all__ = ["KINDS", "Store", "add_items", "check_round_name", "clean_name", "find_annotator"]
+
+_ROUND = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,59}")
 
 KINDS = ("human", "simulated")
 """Who answers: people, or a program in their place."""
@@ -293,6 +296,19 @@ def clean_name(name: str) -> str:
     name = " ".join(name.split())
     if not 0 < len(name) <= NAME_MOST or not name.isprintable():
         raise AnnotateChoiceError(f"a name has 1 to {NAME_MOST} characters that can be printed")
+    return name
+
+
+def check_round_name(name: str) -> str:
+    """Return a round's name.
+
+    Raises:
+        AnnotateChoiceError: It is none.
+    """
+    if not _ROUND.fullmatch(name):
+        raise AnnotateChoiceError(
+            f"round {name[:80]!r}: 1 to 60 letters, digits and _ . + - name a round"
+        )
     return name
 
 

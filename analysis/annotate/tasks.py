@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
@@ -28,6 +27,7 @@ NOT_VISIBLE = "not_visible"
 TEXT_MOST = 500
 RATINGS = ("1", "2", "3", "4", "5")
 _DAY_MS = 24 * 3600 * 1000
+_PIXELS_MOST = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ def _milliseconds(body: Mapping[str, Any], name: str) -> float | None:
     value = body.get(name)
     if value is None:
         return None
-    if type(value) not in (int, float) or not math.isfinite(value) or not 0 <= value <= _DAY_MS:
+    if type(value) not in (int, float) or not 0 <= value <= _DAY_MS:
         raise ReplyError(f"{name} is a time of at most a day in milliseconds, not {value!r}")
     return round(float(value), 1)
 
@@ -272,12 +272,11 @@ def _view(view: Any) -> dict[str, Any] | None:
         raise ReplyError("view is an object")
     kept: dict[str, Any] = {}
     for name in ("dpr", "width", "height", "scale"):
-        if type(view.get(name)) in (int, float) and math.isfinite(view[name]):
+        if type(view.get(name)) in (int, float) and abs(view[name]) <= _PIXELS_MOST:
             kept[name] = view[name]
     kept["full_screen"] = view.get("full_screen") is True
     window = view.get("window")
-    if isinstance(window, list) and len(window) == 4 and all(type(n) is int for n in window):
-        kept["window"] = window
-    else:
-        kept["window"] = None
+    numbers = window if isinstance(window, list) and len(window) == 4 else [None]
+    whole = all(type(n) is int and abs(n) <= _PIXELS_MOST for n in numbers)
+    kept["window"] = window if whole else None
     return kept

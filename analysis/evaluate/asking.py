@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import queue
 import threading
 import time
@@ -169,6 +170,8 @@ def _converse(model: Model, batch: Sequence[_Open]) -> list[Result]:
         still = []
         for one, outcome in zip(going, outcomes, strict=True):
             one.seconds += seconds
+            if isinstance(outcome, Answer) and not math.isfinite(outcome.score or 0):
+                outcome = AnswerError(f"its score is {outcome.score}, which is no number")
             if isinstance(outcome, AnswerError):
                 results.append(_failed(one, str(outcome)))
             elif (result := _advance(model, one, outcome)) is not None:

@@ -244,7 +244,13 @@ def _read_again(run: _Run, items: Iterable[Item]) -> _Run:
     for key, row in answers.items():
         if key not in of_key or row["outcome"] == "error" or row.get("declined"):
             continue
-        reading = replay(run.task, of_key[key], row.get("answers") or [row["answer"]])
+        texts = row.get("answers") or [row.get("answer")]
+        if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
+            raise EvaluateError(
+                f"{table}: the answer about {' '.join(key)} is {texts!r}, which is no text and "
+                f"cannot be read again. Move {run.directory} away to ask anew"
+            )
+        reading = replay(run.task, of_key[key], texts)
         answers[key] = {**row, **reading.details, **_read(reading)}
         count += 1
         if key in run.there:

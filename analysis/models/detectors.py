@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,8 @@ def verdict(scores: Sequence[float], threshold: float, **details: Any) -> Answer
     """
     found = sum(score >= threshold for score in scores)
     best = round(float(max(scores)), 6) if len(scores) else None
+    if not all(map(math.isfinite, scores)):  # no answer: the runner refuses such a score
+        best = math.nan
     return Answer("yes" if found else "no", score=best, details={"detections": found, **details})
 
 

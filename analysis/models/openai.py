@@ -43,6 +43,8 @@ _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529
 _HOPELESS = frozenset({401, 402, 403, 404})
 _FIRST_AT_ONCE = 4
 _LONGEST_WAIT_S = 60.0
+_NO_ADDRESS = "(no address)"
+_MOST_TOKENS = 10**12  # more is no count; a table of answers would not hold it
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SECRET_LENGTH = 6  # shorter ones are placeholders, and would be found in every word
 
@@ -105,7 +107,7 @@ def make_openai(
             f"{name} needs the address of its server: --base-url http://127.0.0.1:8000/v1, or "
             "--base-url https://api.openai.com/v1 for OpenAI's"
         )
-    if not re.match(r"https?://[^/\s]+", base_url):
+    if not re.fullmatch(r"https?://[^/\s]+\S*", base_url) or _public_url(base_url) == _NO_ADDRESS:
         raise ModelError(
             f"--base-url is '{_public_url(base_url)}': http://... or https://... is needed"
         )
@@ -182,7 +184,7 @@ def _public_url(url: str) -> str:
         host = parts.hostname or ""
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        return "(no address)"
+        return _NO_ADDRESS
     return urlunsplit((parts.scheme, f"{host}{port}", parts.path.rstrip("/"), "", ""))
 
 
@@ -383,7 +385,7 @@ class _Server:
             raise _Retry(
                 f"no connection, or it broke: {type(cause).__name__} {cause}", busy=True
             ) from None
-        except (ValueError, UnicodeDecodeError):
+        except (ValueError, UnicodeDecodeError, RecursionError):
             raise _Retry("the server's answer is no JSON") from None
         return self._read(body, conversation)
 
@@ -446,7 +448,7 @@ class _Server:
 
 def _count(usage: Any, key: str) -> int | None:
     value = usage.get(key) if isinstance(usage, dict) else None
-    return value if type(value) is int else None
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -62,12 +62,15 @@ def _load(path: Path) -> tuple[Prompt, ...]:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))["prompt"]
         prompts = tuple(Prompt(**{**table, "text": table["text"].strip("\n")}) for table in tables)
-        wrong = [p for p in prompts if not (isinstance(p.text, str) and type(p.version) is int)]
-        if wrong:
-            raise TypeError("text is a string and version a whole number")
+        for p in prompts:
+            texts = (p.task, p.name, p.text, p.source, p.system or "")
+            if not (all(isinstance(x, str) for x in texts) and type(p.version) is int):
+                raise TypeError("version is a whole number and all else is text")
+            if not p.text.strip():
+                raise TypeError(f"the text of {p.name} is empty")
     except (OSError, UnicodeDecodeError) as error:
         raise TaskError(f"{path} cannot be read: {error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TaskError(
             f"{path} is no file of prompts ({error}): it holds [[prompt]] with task, name, "
             "version, source, text and, if wanted, system"

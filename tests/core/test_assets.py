@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from limen.addon.core import assets
-from limen.addon.core.assets import EMBEDDED_BODIES, AssetError, find_body
-from limen.addon.core.study import Subject
+from limen.addon.core.assets import EMBEDDED_BODIES, AssetError, find_body, find_scenery
+from limen.addon.core.study import OwnScenery, Subject
 
 
 @pytest.mark.parametrize("name", EMBEDDED_BODIES)
@@ -52,3 +52,18 @@ def test_a_directory_of_the_right_name_is_no_body(tmp_path):
     Path(tmp_path / "mannequin.npz").mkdir()
     with pytest.raises(AssetError, match="was not found"):
         find_body(Subject("kim", "mannequin"), tmp_path)
+
+
+def test_a_scenery_of_ones_own_is_taken_from_the_first_folder_that_has_it(tmp_path):
+    near, far = tmp_path / "near", tmp_path / "far"
+    for folder in (near, far):
+        folder.mkdir()
+    (far / "yard.blend").touch()
+    assert find_scenery(OwnScenery("yard"), [near, far]) == far / "yard.blend"
+    (near / "yard.blend").touch()
+    assert find_scenery(OwnScenery("yard"), [near, far]) == near / "yard.blend"
+
+
+def test_a_missing_scenery_says_where_it_was_looked_for(tmp_path):
+    with pytest.raises(AssetError, match=r"'yard' was not found: looked for .*yard\.blend"):
+        find_scenery(OwnScenery("yard"), [tmp_path])

@@ -1,4 +1,3 @@
-import dataclasses
 import hashlib
 import pickle
 import zipfile
@@ -9,16 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from limen.addon.core.body import (
-    CLOTHING_REGIONS,
-    JOINT_NAMES,
     PARENTS,
     Body,
     BodyError,
-    clothing_displacements_m,
-    clothing_regions,
     ground_offset_m,
     load_body,
     pose_body,
+    pose_surface,
     rotation_matrices,
     stature_m,
     to_world,
@@ -188,6 +184,7 @@ def smplx_vertices(
 
 
 @pytest.mark.parametrize("columns", [400, 20])
+@pytest.mark.slow
 def test_posing_agrees_with_the_smplx_package_on_a_genuine_format_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
@@ -204,6 +201,7 @@ def test_posing_agrees_with_the_smplx_package_on_a_genuine_format_file(
     assert np.abs(posed.joints_m - joints).max() < 1e-5
 
 
+@pytest.mark.slow
 def test_posing_agrees_with_the_smplx_package_on_the_built_body(neutral: Body) -> None:
     rng = np.random.default_rng(2)
     betas, expression, pose = rng.normal(size=10), rng.normal(size=10), rng.normal(0, 0.4, (55, 3))
@@ -230,21 +228,12 @@ def test_the_root_turns_the_body_about_its_pelvis(body: Body) -> None:
     )
 
 
-def test_clothing_moves_vertices_but_no_joint(body: Body) -> None:
-    pose = np.random.default_rng(3).normal(0, 0.5, (55, 3))
-    clothing = np.full((V, 3), 0.01)
-    bare, dressed = pose_body(body, (), pose), pose_body(body, (), pose, clothing_m=clothing)
-    np.testing.assert_array_equal(bare.joints_m, dressed.joints_m)
-    assert np.abs(bare.vertices_m - dressed.vertices_m).max() > 0.005
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"pose": np.zeros((22, 3))}, r"pose has shape \(22, 3\), allowed is \(55, 3\)"),
         ({"betas": np.zeros(301)}, "takes a list of up to 300 numbers"),
         ({"expression": np.zeros((2, 2))}, "takes a list of up to 100 numbers"),
-        ({"clothing_m": np.zeros((3, 3))}, "clothing_m has shape"),
     ],
 )
 def test_arrays_that_do_not_fit_the_body_are_refused(
@@ -285,73 +274,28 @@ def test_stature_is_the_vertical_extent_of_the_shaped_body(body: Body) -> None:
     assert stature_m(body, betas) == pytest.approx(np.ptp(shaped[:, 1]))
 
 
-# ------------------------------------------------------------------------- clothing
+# ------------------------------------------------------------------------- surfaces
 
 
-def test_every_region_is_on_the_body_where_it_belongs(neutral: Body) -> None:
-    regions = clothing_regions(neutral)
-    centres = neutral.vertices_m[neutral.faces].mean(axis=1)
-    joints = dict(zip(JOINT_NAMES, neutral.joint_regressor @ neutral.vertices_m, strict=True))
-    mean = {name: centres[regions == k].mean(axis=0) for k, name in enumerate(CLOTHING_REGIONS)}
-    assert mean["hair"][1] > joints["left_eye_smplhf"][1]
-    assert joints["pelvis"][1] < mean["shirt"][1] < joints["neck"][1]
-    assert joints["left_ankle"][1] < mean["trousers"][1] < joints["pelvis"][1]
-    assert mean["shoes"][1] < joints["left_ankle"][1]
+def test_a_surface_of_the_naked_body_is_posed_as_the_body_is(body: Body) -> None:
+    rng = np.random.default_rng(4)
+    betas, pose = rng.normal(size=10), rng.normal(0, 0.5, (55, 3))
+    naked, surface = pose_body(body, betas, pose), pose_surface(body, body.surface(), betas, pose)
+    np.testing.assert_allclose(surface.vertices_m, naked.vertices_m, atol=1e-6)
+    np.testing.assert_array_equal(surface.joints_m, naked.joints_m)
 
 
-@pytest.mark.parametrize(
-    ("part", "region"),
-    [
-        ("left_middle3", "skin"),
-        ("right_thumb3", "skin"),
-        ("jaw", "skin"),
-        ("left_eye_smplhf", "skin"),
-        ("left_elbow", "shirt"),
-        ("spine3", "shirt"),
-        ("right_knee", "trousers"),
-        ("left_foot", "shoes"),
-    ],
-)
-def test_a_part_of_the_body_wears_its_garment(neutral: Body, part: str, region: str) -> None:
-    faces = neutral.weights[neutral.faces].mean(axis=1)[:, JOINT_NAMES.index(part)] > 0.9
-    assert faces.any()
-    worn = clothing_regions(neutral)[faces] == CLOTHING_REGIONS.index(region)
-    assert worn.mean() > 0.9
+def test_a_genuine_file_has_no_shells_and_limens_own_has_two(body: Body, neutral: Body) -> None:
+    assert not body.shells
+    assert sorted(neutral.shells) == ["skirt", "tights"]
 
 
-def test_clothing_is_alike_on_both_sides(neutral: Body) -> None:
-    regions = clothing_regions(neutral)
-    left = neutral.vertices_m[neutral.faces][:, :, 0].mean(axis=1) > 0
-    for k in range(len(CLOTHING_REGIONS)):
-        here, there = (regions[left] == k).sum(), (regions[~left] == k).sum()
-        assert here == pytest.approx(there, rel=0.03)
+def test_half_a_shell_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BodyError, match="has some but not all of limen_tights_v, limen_tights_f"):
+        load_body(save(tmp_path / "b.npz", limen_tights_v=np.zeros((3, 3))))
 
 
-def test_garments_stand_off_the_skin_and_leave_it_bare_elsewhere(neutral: Body) -> None:
-    moved = np.linalg.norm(clothing_displacements_m(neutral), axis=1)
-    regions = clothing_regions(neutral)
-    inside = {
-        name: np.setdiff1d(neutral.faces[regions == k], neutral.faces[regions != k])
-        for k, name in enumerate(CLOTHING_REGIONS)
-    }
-    assert moved[inside["skin"]].max() == 0
-    assert 0.005 < np.median(moved[inside["shirt"]]) < 0.03
-    assert 0.005 < np.median(moved[inside["trousers"]]) < 0.03
-    assert moved.max() < 0.06
-
-
-def test_a_shoe_has_a_flat_sole(neutral: Body) -> None:
-    dressed = neutral.vertices_m + clothing_displacements_m(neutral)
-    shoes = np.unique(neutral.faces[clothing_regions(neutral) == CLOTHING_REGIONS.index("shoes")])
-    low = dressed[:, 1].min()
-    sole = dressed[shoes][dressed[shoes, 1] < low + 0.004]
-    assert np.ptp(sole[:, 2]) > 0.20
-
-
-def test_clothing_fits_a_body_of_another_mesh(neutral: Body) -> None:
-    half = dataclasses.replace(neutral, faces=neutral.faces[::2])
-    assert set(clothing_regions(half)) == set(range(len(CLOTHING_REGIONS)))
-    assert np.isfinite(clothing_displacements_m(half)).all()
+# ------------------------------------------------------------------------- broken files
 
 
 @pytest.mark.parametrize(

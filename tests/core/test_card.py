@@ -37,7 +37,7 @@ def test_without_a_window_the_images_have_the_sensors_size(study, views):
 def test_the_card_names_every_level_with_its_unit(study, views):
     card = dataset_card(study, views)
     assert "- distances 10.75, 23.04 m; azimuths 0, 225; elevations 22.5 degrees" in card
-    assert "noon_south (90000 lx), evening_west (8 lx), night (0.25 lx)" in card
+    assert "noon_south (90000 lx), evening_west (8 lx), night (0.065 lx)" in card
     assert "- actions: walking, kicking" in card
     assert "- sceneries: desert" in card
 

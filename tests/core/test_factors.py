@@ -129,6 +129,24 @@ def test_the_published_rig_has_cameras_labelled_4_azimuth_plus_elevation():
     assert camera_label(study, 315, 67.5) == "cam031"
 
 
+def test_a_label_is_found_without_a_search_however_many_cameras_there_are():
+    compared = []
+
+    class Azimuth(float):
+        __hash__ = float.__hash__
+
+        def __eq__(self, other):
+            compared.append(other)
+            return float(self) == float(other)
+
+    azimuths = tuple(Azimuth(i / 100) for i in range(36_000))
+    study = replace(PAPER, camera=replace(PAPER.camera, azimuths_deg=azimuths))
+    assert camera_label(study, 0.0, 0.0) == "cam000"
+    compared.clear()
+    assert camera_label(study, 359.99, 5.0) == f"cam{35_999 * 4 + 1}"
+    assert len(compared) < 10
+
+
 def test_media_ids_join_view_and_lighting():
     assert media_ids("v0123", LIGHTINGS[:2]) == ("v0123-morning_north", "v0123-morning_east")
 

@@ -2,16 +2,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from limen.addon.core.appearance import appearance
 from limen.addon.core.body import (
     JOINT_NAMES,
     Body,
-    clothing_displacements_m,
     ground_offset_m,
     load_body,
     pose_body,
+    pose_surface,
     to_world,
 )
+from limen.addon.core.dress import dress
 from limen.addon.core.poses import Pose, PoseError, actions, load_poses, mirror, to_toml
+from limen.addon.core.surface import Surface
 from scipy.spatial import ConvexHull, cKDTree
 
 LIBRARY = load_poses()
@@ -26,6 +29,16 @@ PUBLISHED = {
     "walking": "Walking",
     "guard_up": "Guard Up",
 }
+FURTHER_ANOMALIES = {
+    *("crawling", "falling", "punching", "climbing", "crouching", "lying", "running", "throwing"),
+    "hands_up",
+}
+NORMAL = {"standing", "waving", "phoning", "pointing"}
+LOW = {"crawling_reaching_left", "crawling_low_right", "lying_on_back", "lying_on_side"}
+LOW |= {"hands_up_kneeling", "crouching_on_one_knee"}
+# Caught in a movement that is about to put a foot, or the body, elsewhere.
+IN_FLIGHT = {"falling_backwards", "falling_forwards", "running_drive_right"}
+ON_FEET = sorted(set(NAMES) - LOW)
 BODY_FILE = Path(__file__).resolve().parents[2] / "addon" / "data" / "bodies" / "SMPLX_NEUTRAL.npz"
 
 
@@ -41,12 +54,16 @@ def body() -> Body:
 
 
 @pytest.fixture(scope="module")
-def posed(body: Body) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def clothes(body: Body) -> Surface:
+    return dress(body, appearance("limen-texture-00005")).surface
+
+
+@pytest.fixture(scope="module")
+def posed(body: Body, clothes: Surface) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """World vertices and joints of every pose in clothes, standing on the ground."""
-    clothing = clothing_displacements_m(body)
     figures = {}
     for name, pose in LIBRARY.items():
-        result = pose_body(body, (), pose.axis_angle_rad, clothing_m=clothing)
+        result = pose_surface(body, clothes, (), pose.axis_angle_rad)
         vertices, joints = to_world(result.vertices_m), to_world(result.joints_m)
         up = np.array([0, 0, ground_offset_m(vertices)])
         figures[name] = (vertices + up, joints + up)
@@ -76,13 +93,67 @@ def volume_centroid(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 def test_the_library_has_the_eight_published_actions_under_their_titles() -> None:
-    assert {a: poses[0].title for a, poses in actions(LIBRARY).items()} == PUBLISHED
+    titles = {a: poses[0].title for a, poses in actions(LIBRARY).items()}
+    assert {a: titles[a] for a in PUBLISHED} == PUBLISHED
 
 
-def test_every_action_has_three_poses_and_is_named_by_its_title_too() -> None:
+def test_it_has_further_anomalies_and_normal_actions_and_says_which_are_which() -> None:
+    kinds = {a: poses[0].kind for a, poses in actions(LIBRARY).items()}
+    normal = NORMAL | {"walking"}
+    assert {a for a, kind in kinds.items() if kind == "normal"} == normal
+    assert {a for a, kind in kinds.items() if kind == "anomaly"} == (
+        (set(PUBLISHED) | FURTHER_ANOMALIES) - normal
+    )
+
+
+def test_every_action_is_named_by_its_title_too() -> None:
     for poses in actions(LIBRARY).values():
-        assert len(poses) >= 3
         assert poses[0].title.lower() in poses[0].phrases
+
+
+def posture(pose: Pose, body: Body) -> np.ndarray:
+    """The 22 body joints (22, 3) about the pelvis, Y up."""
+    joints = pose_body(body, (), pose.axis_angle_rad).joints_m[:22]
+    return joints - joints[0]
+
+
+def difference_m(a: np.ndarray, b: np.ndarray) -> float:
+    """Root mean square distance of joints, after the turn about the vertical that fits best."""
+    flat_a, flat_b = a[:, 0] + 1j * a[:, 2], b[:, 0] + 1j * b[:, 2]
+    turn = np.exp(1j * np.angle((np.conj(flat_a) * flat_b).sum()))
+    squares = np.abs(flat_a * turn - flat_b) ** 2 + (a[:, 1] - b[:, 1]) ** 2
+    return float(np.sqrt(squares.mean()))
+
+
+@pytest.mark.parametrize("action", sorted(actions(LIBRARY)))
+def test_the_variants_of_an_action_differ_also_from_each_others_mirror_images(
+    action: str, body: Body
+) -> None:
+    distinct: list[Pose] = []
+    for pose in actions(LIBRARY)[action]:
+        images = [posture(p, body) for p in (pose, mirror(pose))]
+        if all(
+            min(difference_m(image, posture(other, body)) for image in images) > 0.04
+            for other in distinct
+        ):
+            distinct.append(pose)
+    assert len(distinct) >= (6 if action in PUBLISHED else 2)
+
+
+LIMITS_DEG = {"spine": 45, "neck": 50, "head": 50, "collar": 35, "wrist": 95, "foot": 60}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_joints_turn_no_farther_than_peoples_do(name: str) -> None:
+    angles_deg = np.degrees(LIBRARY[name].axis_angle_rad)
+    for k, vector in enumerate(angles_deg[:22]):
+        for part, limit in LIMITS_DEG.items():
+            if part in JOINT_NAMES[k]:
+                assert np.linalg.norm(vector) < limit, JOINT_NAMES[k]
+    for side, sign in (("left", 1), ("right", -1)):
+        bend, *off_axis = angles_deg[joint(f"{side}_knee")]
+        assert -5 <= bend < 155 and np.linalg.norm(off_axis) < 15
+        assert -160 < sign * angles_deg[joint(f"{side}_elbow")][1] < 10
 
 
 def test_no_phrase_names_two_actions() -> None:
@@ -90,19 +161,21 @@ def test_no_phrase_names_two_actions() -> None:
     assert len(phrases) == len(set(phrases))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ON_FEET)
 def test_the_lowest_vertex_is_on_a_foot(
-    name: str, body: Body, posed: dict[str, tuple[np.ndarray, np.ndarray]]
+    name: str, clothes: Surface, posed: dict[str, tuple[np.ndarray, np.ndarray]]
 ) -> None:
-    owner = JOINT_NAMES[body.weights[posed[name][0][:, 2].argmin()].argmax()]
+    owner = JOINT_NAMES[clothes.weights[posed[name][0][:, 2].argmin()].argmax()]
     assert owner.endswith(("_foot", "_ankle"))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted(set(ON_FEET) - IN_FLIGHT))
 def test_the_centre_of_volume_is_over_the_feet_to_6_cm(
     name: str, body: Body, posed: dict[str, tuple[np.ndarray, np.ndarray]]
 ) -> None:
-    vertices = posed[name][0]
+    pose = LIBRARY[name]
+    vertices = to_world(pose_body(body, (), pose.axis_angle_rad).vertices_m)
+    vertices[:, 2] += ground_offset_m(vertices)
     centre = volume_centroid(vertices, body.faces)[:2]
     support = ConvexHull(vertices[vertices[:, 2] < 0.03, :2])
     outside_m = (support.equations[:, :2] @ centre + support.equations[:, 2]).max()
@@ -113,10 +186,9 @@ def test_the_centre_of_volume_is_over_the_feet_to_6_cm(
 def test_no_hand_is_more_than_3_cm_inside_the_trunk(
     name: str,
     body: Body,
-    posed: dict[str, tuple[np.ndarray, np.ndarray]],
     part: dict[str, np.ndarray],
 ) -> None:
-    vertices = posed[name][0]
+    vertices = pose_body(body, (), LIBRARY[name].axis_angle_rad).vertices_m
     a, b, c = (vertices[body.faces[:, k]] for k in range(3))
     normals = np.zeros_like(vertices)
     np.add.at(normals, body.faces, np.cross(b - a, c - a)[:, None])
@@ -255,6 +327,15 @@ def test_poses_survive_being_written_and_read(tmp_path: Path) -> None:
         assert (pose.source, pose.licence) == (LIBRARY[name].source, LIBRARY[name].licence)
         error = np.degrees(pose.axis_angle_rad - LIBRARY[name].axis_angle_rad)
         assert np.abs(error).max() <= 0.005 + 1e-9
+
+
+def test_the_library_is_read_once_and_nobody_can_change_it_for_others() -> None:
+    mine, theirs = load_poses(), load_poses()
+    assert mine[NAMES[0]] is theirs[NAMES[0]]
+    del mine[NAMES[0]]
+    assert NAMES[0] in load_poses()
+    with pytest.raises(ValueError, match="read-only"):
+        theirs[NAMES[0]].axis_angle_rad[0] = 1
 
 
 def test_quotes_in_texts_survive_too(tmp_path: Path) -> None:

@@ -292,7 +292,7 @@ def test_a_camera_below_the_ground_is_a_fault():
 
 def test_more_views_than_there_are_is_a_fault():
     text = changed("views = 2", "views = 99")
-    assert "sampling.views is 99: of the 6 views that these factors hold" in problem(text)
+    assert "sampling.views is 99: of the 12 views that these factors hold" in problem(text)
 
 
 def test_more_person_free_views_than_backgrounds_are_a_fault():
@@ -858,3 +858,56 @@ def test_a_camera_that_cannot_be_rendered_faithfully_is_refused(old, new, says):
 def test_lightings_that_differ_in_capitals_only_would_share_files():
     text = SMALL + '\n[[lighting]]\nname = "NOON_south"\nbase = "night"\n'
     assert 'lighting[0].name is "NOON_south", which the study already has' in problem(text)
+
+
+# --- own sceneries, occluders, lamps -------------------------------------------------------------
+
+OWN = 'sceneries = ["desert", "yard"]'
+YARD = '\n[[scenery]]\nname = "yard"\ncollection = "Yard"\nanchor = "Here"\n'
+
+
+def own_study(text=SMALL):
+    return text.replace('sceneries = ["desert"]', OWN) + YARD
+
+
+def test_a_scenery_of_ones_own_is_named_and_never_a_path():
+    (yard,) = parse_study(own_study()).own_sceneries
+    assert (yard.name, yard.collection, yard.anchor, yard.blend_sha256) == (
+        "yard",
+        "Yard",
+        "Here",
+        "",
+    )
+
+
+def test_a_scenery_that_no_table_names_is_a_fault_that_lists_them():
+    with pytest.raises(StudyError, match=r'"yard".*desert, desert-2'):
+        parse_study(SMALL.replace('sceneries = ["desert"]', OWN))
+
+
+def test_a_scenery_table_that_is_not_used_is_a_fault():
+    with pytest.raises(StudyError, match='"yard", which is none of the sceneries'):
+        parse_study(SMALL + YARD)
+
+
+def test_a_study_with_everything_new_reads_back_from_its_frozen_text():
+    text = own_study().replace(
+        'lightings = ["noon_south"]',
+        'lightings = ["night_lamps", "night_infrared"]\nunoccluded_fractions = [1.0, 0.5]',
+    )
+    text += '\n[[lighting]]\nname = "lit"\nbase = "night"\nlamps_lm = 9000\nmonochrome = true\n'
+    study = parse_study(text)
+    assert study.lightings[2].lamps_lm == 9000 and study.lightings[2].stars
+    assert parse_study(dump_study(study)) == resolve(study)
+
+
+def test_what_is_off_is_not_written():
+    text = dump_study(parse_study(SMALL))
+    for key in ("unoccluded_fractions", "[[scenery]]", "lamps_lm", "stars"):
+        assert key not in text
+
+
+@pytest.mark.parametrize("fractions", ["[]", "[0.05]", "[1.5]", "0.5"])
+def test_a_fraction_that_cannot_be_is_refused(fractions):
+    with pytest.raises(StudyError, match="unoccluded_fractions"):
+        parse_study(f"unoccluded_fractions = {fractions}\n" + SMALL)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from workers import BLENDERS
 
 ROOT = Path(__file__).parents[2]
 INSIDE = Path(__file__).parent / "inside"
-BLENDERS = [Path(p) for p in os.environ.get("LIMEN_BLENDERS", "").split(os.pathsep) if p]
 
 # Without a Blender only test_available.py is collected: it says so once, or fails.
 collect_ignore = [] if BLENDERS else ["test_extension.py", "test_render.py", "test_window.py"]
