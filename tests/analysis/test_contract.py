@@ -13,11 +13,11 @@ from limen.analysis.report import build_report
 
 
 @pytest.fixture
-def broken(synthetic_dataset, tmp_path):
+def broken(tiny_dataset, tmp_path):
     """Return a function that breaks a row of a copy and returns the copy and the row's id."""
     root = tmp_path / "dataset"
     shutil.copytree(
-        synthetic_dataset.root, root, ignore=shutil.ignore_patterns("light", "depth", "masks")
+        tiny_dataset.root, root, ignore=shutil.ignore_patterns("light", "depth", "masks")
     )
 
     def break_row(table, key, value):
@@ -47,13 +47,13 @@ def test_a_report_over_a_broken_row_names_the_row_and_the_key(broken, tmp_path, 
         build_report(root, tmp_path / "report.html")
 
 
-def test_a_number_beyond_every_float_breaks_the_contract(synthetic_dataset):
-    row = {**next(iter(synthetic_dataset.index.values())), "exposure_s": float("inf")}
+def test_a_number_beyond_every_float_breaks_the_contract(tiny_dataset):
+    row = {**next(iter(tiny_dataset.index.values())), "exposure_s": float("inf")}
     assert list(against_schema("index")(row)) == [("", "holds a number that is not finite")]
 
 
-def test_an_error_that_no_row_has_caused_stays_what_it_is(synthetic_dataset):
-    with pytest.raises(KeyError, match="a bug of ours"), rows_blamed(synthetic_dataset):
+def test_an_error_that_no_row_has_caused_stays_what_it_is(tiny_dataset):
+    with pytest.raises(KeyError, match="a bug of ours"), rows_blamed(tiny_dataset):
         raise KeyError("a bug of ours")
 
 

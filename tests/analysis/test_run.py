@@ -16,31 +16,31 @@ from limen.analysis import run as runs
 from limen.analysis.cli import app
 from typer.testing import CliRunner
 
-# A renderer to try the steps around it: prices, "renders" the synthetic dataset, exits as told.
+# A renderer to try the steps around it: prices, "renders" a dataset that is there, exits as told.
 RENDERER = """
-import json, os, sys
-status, out = int(sys.argv[1]), sys.argv[2]
+import json, os, shutil, sys
+status, rendered, out = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 if "--preflight" in sys.argv:
     print("Blender says hello")
-    done = 2 if status else 15 if os.path.exists(out) else 0
-    cost = {"views": 15 - done, "images": 45, "plates": 12, "seconds": 600.4, "bytes": 5.3e6}
+    done = 2 if status else 4 if os.path.exists(out) else 0
+    cost = {"views": 4 - done, "images": 12, "plates": 3, "seconds": 600.4, "bytes": 5.3e6}
     print(json.dumps({**cost, "done": done}))
     sys.exit(0)
 if status in (0, 3):
-    from limen.analysis.synthetic import make_synthetic
-    make_synthetic(out)
+    shutil.copytree(rendered, out)
 sys.exit(status)
 """
 
 
 @pytest.fixture
-def renderer(tmp_path, monkeypatch):
+def renderer(tiny_dataset, tmp_path, monkeypatch):
     """Put the renderer above in the place of Blender; returns how to choose its exit status."""
-    (tmp_path / "renderer.py").write_text(RENDERER)
+    script = tmp_path / "renderer.py"
+    script.write_text(RENDERER)
 
     def exiting(status):
         def command(study, out, *more):
-            return [sys.executable, str(tmp_path / "renderer.py"), str(status), str(out)]
+            return list(map(str, [sys.executable, script, status, tiny_dataset.root, out]))
 
         monkeypatch.setattr(runs, "render_command", command)
 
@@ -88,7 +88,7 @@ def test_without_bpy_the_error_says_how_to_get_it(monkeypatch):
 def test_a_price_is_read_off_the_last_json_line(renderer):
     renderer(0)
     cost = runs.estimate(runs.render_command(Path("s"), Path("o")))
-    assert cost == runs.Estimate(done=0, views=15, images=45, plates=12, seconds=600.4, bytes=5.3e6)
+    assert cost == runs.Estimate(done=0, views=4, images=12, plates=3, seconds=600.4, bytes=5.3e6)
 
 
 def test_a_renderer_that_has_no_price_is_quoted():
@@ -153,33 +153,33 @@ def test_run_prices_renders_checks_evaluates_and_reports(renderer, tmp_path):
     out = tmp_path / "dataset"
     result = limen("run", "ci", "--out", out, "--yes")
     assert result.exit_code == 0, result.output
-    assert "15 views, 45 images, 12 backgrounds: about 10 min and 5.3 MB" in result.stderr
+    assert "4 views, 12 images, 3 backgrounds: about 10 min and 5.3 MB" in result.stderr
     assert {path.name for path in (out / "runs").iterdir()} == {"hog", "always-yes", "always-no"}
     assert "done already" not in result.stderr
     assert f"report: {out / 'report.html'}" in result.stdout
     assert f"scores: {out / 'scores.csv'}" in result.stdout
     assert (out / "report.html").is_file()
-    assert re.search(r"(?m)^always-yes +45 +80\.0 +50\.0 +100\.0 +0\.0 +0$", result.stdout)
+    assert re.search(r"(?m)^always-yes +12 +75\.0 +50\.0 +100\.0 +0\.0 +0$", result.stdout)
 
 
 def test_what_is_done_already_is_said_apart_from_what_is_left(renderer, tmp_path):
     renderer(1)
     result = limen("run", "ci", "--out", tmp_path / "dataset", "--yes")
     assert "2 views are done already." in result.stderr
-    assert "13 views, 45 images" in result.stderr
+    assert "2 views, 12 images" in result.stderr
 
 
 def test_with_nothing_left_there_is_no_price_and_nothing_is_rendered(
-    renderer, synthetic_dataset, tmp_path, monkeypatch
+    renderer, tiny_dataset, tmp_path, monkeypatch
 ):
     renderer(0)
     out = tmp_path / "dataset"
-    shutil.copytree(synthetic_dataset.root, out)
+    shutil.copytree(tiny_dataset.root, out)
     monkeypatch.setattr(runs, "check_output", lambda out, study: None)  # it is the synthetic one
     monkeypatch.setattr(runs, "render", lambda command: pytest.fail("rendered"))
     result = limen("run", "ci", "--out", out)
     assert result.exit_code == 0, result.output
-    assert "15 views are done already." in result.stderr
+    assert "4 views are done already." in result.stderr
     assert "backgrounds" not in result.stderr
 
 
@@ -240,8 +240,8 @@ def test_without_a_terminal_nothing_is_rendered_unless_yes_is_said(renderer, tmp
 
 
 @pytest.mark.render
-def test_run_with_the_real_renderer_ends_in_a_report(tmp_path):
-    command = [sys.executable, "-m", "limen.analysis.cli", "run", "ci", "--out", "dataset"]
+def test_run_with_the_real_renderer_ends_in_a_report(small_study, tmp_path):
+    command = [sys.executable, "-m", "limen.analysis.cli", "run", small_study, "--out", "dataset"]
     done = subprocess.run(
         [*command, "--limit", "2", "--yes"],
         cwd=tmp_path,
@@ -250,5 +250,5 @@ def test_run_with_the_real_renderer_ends_in_a_report(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 views, 6 images" in done.stderr
+    assert "2 views, 2 images" in done.stderr
     assert (tmp_path / "dataset/report.html").is_file()
