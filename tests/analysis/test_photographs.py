@@ -9,6 +9,10 @@ import pytest
 from limen.addon.core.dataset import DatasetError, open_dataset, read_table
 from limen.analysis.check import check_dataset
 from limen.analysis.develop.run import DevelopChoiceError, develop_dataset
+from limen.analysis.discern.apply import apply_model
+from limen.analysis.discern.model_file import SavedModel
+from limen.analysis.discern.simulate import ObserverError, observe
+from limen.analysis.discern.table import read_labels
 from limen.analysis.evaluate import evaluate
 from limen.analysis.images import read_image
 from limen.analysis.models import make_model
@@ -318,3 +322,30 @@ def test_the_published_layout_takes_a_photograph_for_what_the_camera_recorded(fo
     assert sorted(row["variant"] for row in rows) == ["camera"] * 3 + ["nv"] * 3
     oracle = evaluate(open_dataset(out), make_model("oracle-area"), variant="clean")
     assert oracle.outcomes == {"ok": 2}  # one has no mask: nobody knows its area
+
+
+# --- what can be seen ----------------------------------------------------------------------------
+
+
+def test_a_person_without_a_mask_is_unknown_to_the_observer_and_not_invisible(folder, tmp_path):
+    out = tmp_path / "dataset"
+    import_photographs("folder", folder, out, defaults=Defaults(band="day"))
+    with pytest.raises(ObserverError, match="shows a person and has no mask"):
+        observe(out, None)
+    assert read_labels(out, "simulated") == {}
+
+
+def test_a_learnt_model_has_no_label_for_a_person_without_a_mask(folder, tmp_path):
+    (folder / "person/b.png").unlink()
+    (folder / "masks/person/b.png").unlink()
+    out = tmp_path / "dataset"
+    import_photographs("folder", folder, out, defaults=Defaults(band="day"))
+    about = {"features": {}, "trained_on": "human", "name": "main", "sha256": "0"}
+    summary = apply_model(out, SavedModel(out, about, None))
+    assert (summary.labelled, summary.abstained, summary.by_definition) == (0, 1, 1)
+    index = open_dataset(out).index
+    said = {
+        index[media_id]["target_present"]: (row["human_discernable"], row["reason"])
+        for (media_id, _), row in read_labels(out, "human").items()
+    }
+    assert said == {True: (None, "the person has no mask"), False: (0, "no target is visible")}

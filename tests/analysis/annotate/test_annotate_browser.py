@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import pytest
 import uvicorn
+from annotation_page import launch_browser, painted, sign_in, start
 from limen.addon.core import seeds
 from limen.addon.core.dataset import open_dataset
 from limen.analysis.annotate.answers import read_answers
@@ -16,24 +17,17 @@ from limen.analysis.annotate.app import create_app
 from limen.analysis.annotate.items import Library
 from limen.analysis.annotate.security import Gate
 from limen.analysis.annotate.serve import open_dataset_store, open_round
-from requirements import require
 from test_annotate_items import moving
 
 pytestmark = pytest.mark.slow
-
-QUIET = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update", "--force-color-profile=srgb",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def chromium():
     from playwright.sync_api import sync_playwright
 
-    program = require("chromium", "chromium-browser", "google-chrome")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=list(QUIET))
+        browser = launch_browser(playwright)
         yield browser
         browser.close()
 
@@ -71,17 +65,7 @@ def visit(chromium):
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(60_000)
-        page.goto(url)
-        page.fill("#name", name)
-        if program:
-            page.click("summary")
-            page.check("input[name=simulated]")
-        page.click("button.main")
-        page.fill("#distance_cm", "60")
-        page.check("input[value=dim]")
-        page.check("input[name=calibrated][value=no]")
-        page.click("#conditions button.main")
+        sign_in(page, url, name, program)
         if begin:
             start(page)
         return page
@@ -89,19 +73,6 @@ def visit(chromium):
     yield visit
     for context in contexts:
         context.close()
-
-
-def start(page):
-    page.wait_for_selector("#go:visible")
-    page.keyboard.press("Enter")
-    painted(page)
-
-
-def painted(page, after=None):
-    """Wait until another image than this is on the screen and can be answered; its token."""
-    page.wait_for_selector(f'body[data-painted]:not([data-painted="{after}"])[data-state="open"]')
-    page.wait_for_timeout(200)  # keys sooner than 150 ms after the image are ignored
-    return page.get_attribute("body", "data-painted")
 
 
 def screen(page):

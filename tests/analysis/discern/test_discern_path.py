@@ -10,11 +10,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from annotation_page import launch_browser, painted, sign_in, start
 from limen.addon.core.dataset import open_dataset, read_table
 from limen.analysis.cli import app
 from limen.analysis.develop.table import with_variants
 from limen.analysis.discern.limits import curves_over_density, curves_over_lux, looked
 from limen.analysis.discern.observer import answer, repeat_consistency
+from limen.analysis.discern.page import outdated
 from limen.analysis.discern.sampling import read_sample
 from limen.analysis.discern.simulate import probabilities
 from limen.analysis.discern.table import read_labels, shown_media
@@ -22,6 +24,7 @@ from typer.testing import CliRunner
 
 pytestmark = [pytest.mark.render, pytest.mark.slow]
 
+BY_HAND = 50
 SHARE = "0.3"  # of 36 subjects in a pose, 11 are held out
 LIMEN = [sys.executable, "-m", "limen.analysis.cli"]
 
@@ -30,6 +33,29 @@ def limen(*arguments) -> str:
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert done.exit_code == 0, done.output
     return done.output
+
+
+def answered_by_hand(root, url) -> None:
+    """Let the observer's first answers be given by keys and clicks in a real browser."""
+    from playwright.sync_api import sync_playwright
+
+    keys = [(row["id"], row["variant"]) for row in read_sample(root)]
+    p = probabilities(open_dataset(root), keys)
+    with sync_playwright() as playwright:
+        browser = launch_browser(playwright)
+        page = browser.new_context(viewport={"width": 900, "height": 600}).new_page()
+        sign_in(page, url, "simulated observer", program=True)
+        token = start(page)
+        for number in range(BY_HAND):
+            item = json.loads(page.get_attribute("body", "data-item"))
+            key = item["id"], item["variant"]
+            value = "visible" if answer(p[key], key, 0, 0) else "not_visible"
+            if number % 2:
+                page.keyboard.press(value[0])
+            else:
+                page.click(f"button[data-value={value}]")
+            token = painted(page, token)
+        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +71,9 @@ def labelled(medium_dataset, tmp_path_factory):
     )
     try:
         url = re.search(r"http://\S+", server.stdout.readline())[0]
+        answered_by_hand(root, url)
         said = limen("discern", "observe", root, "--url", url)
-        assert f"{len(read_sample(root))} answers given" in said
+        assert f"{len(read_sample(root)) - BY_HAND} answers given" in said
     finally:
         server.send_signal(signal.SIGINT)
         server.wait()
@@ -129,6 +156,9 @@ def test_every_other_image_is_labelled_and_the_page_shows_where_seeing_ends(fitt
     text = page.read_text()
     for words in ("<strong>Simulated.</strong>", "80 % seen", "the simulated observer", "ensemble"):
         assert words in text
+    about = json.loads((fitted / "labels" / "models" / "main" / "model.json").read_text())
+    assert "Outdated" not in text and not outdated(labels, about)
+    assert outdated(labels, about | {"sha256": "of another fit"})
     assert "http://" not in re.sub(r"<script>.*?</script>", "", text, flags=re.S).replace(
         "http://www.w3.org", ""
     )

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 from limen.addon.core.dataset import open_dataset, read_table
-from limen.analysis.evaluate import evaluate_all
+from limen.analysis.cli import app
+from limen.analysis.evaluate import evaluate_all, read_runs
 from limen.analysis.models import Access, Model, ModelError, make_model
 from limen.analysis.tasks import TASKS, find_task
 from tiny import ARCHITECTURES, DETECTORS, build_detector, build_vlm
+from typer.testing import CliRunner
 
 pytestmark = pytest.mark.slow
 
@@ -189,3 +191,38 @@ def test_a_real_server_is_asked_as_any_other(dataset, server, monkeypatch):
     assert all(row["tokens_in"] > 16 for row in rows)
     assert open_dataset(dataset.root).index.keys() >= {row["id"] for row in rows}
     assert TASKS["presence"].prompt.system is None
+
+
+# --- every kind at once, on rendered images ------------------------------------------------------
+
+
+@pytest.mark.render
+def test_every_kind_of_model_answers_about_600_rendered_images_and_the_report_shows_them(
+    medium_dataset, vlms, server, tmp_path, monkeypatch
+):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    root = tmp_path / "dataset"
+    shutil.copytree(medium_dataset.root, root)
+    run = CliRunner()
+    assert run.invoke(app, ["discern", "observe", str(root), "--sample", "all"]).exit_code == 0
+    url, served = server
+    specs = ["hog", "always-yes", "always-no", "observer"]
+    specs.append(f"hf-detect:{build_detector('detr', tmp_path)},threshold=0.01,batch=16")
+    specs += [f"hf:{path},max_new_tokens=2,batch=16,label={name}" for name, path in vlms.items()]
+    specs.append(f"openai:{served},max_new_tokens=2,concurrency=2,label=served")
+    command = ["evaluate", str(root), "--variant", "published", "--base-url", url]
+    for spec in specs:
+        command += ["-m", spec]
+    done = run.invoke(app, command)
+    assert done.exit_code == 0, done.output
+    runs = {one.label.partition("__")[0]: one for one in read_runs(open_dataset(root), "presence")}
+    assert len(runs) == len(specs) == 9
+    # 192 by day; 432 in evening and night, as the camera recorded them and as night vision.
+    assert {len(one.rows) for one in runs.values()} == {192 + 2 * 432}
+    outcomes = {label: {row["outcome"] for row in one.rows} for label, one in runs.items()}
+    assert not any("error" in found for found in outcomes.values())
+    said = run.invoke(app, ["report", str(root), "--out", str(tmp_path / "report.html")])
+    assert said.exit_code == 0, said.output
+    text = (tmp_path / "report.html").read_text()
+    assert all(label in text for label in runs)
+    assert "Simulated" in text or "simulated" in text

@@ -102,6 +102,18 @@ def test_a_judge_answers_what_its_labels_say_about_labelled_images_only(dataset)
     assert (row["id"], row["prediction"]) == (fourth["id"], 1)
 
 
+def test_a_judge_whose_labels_changed_is_asked_again(dataset):
+    first, second = list(dataset.index.values())[:2]
+    table = dataset.root / "labels/human.jsonl"
+    append_table(table, [label(first, "human", 1), label(second, "human", 0)])
+    evaluate(dataset, make_model("human"))
+    append_table(table, [label(first, "human", 0)])
+    summary = evaluate(dataset, make_model("human"))
+    assert summary.asked == 1
+    said = {row["id"]: row["prediction"] for row in rows_of(summary)}
+    assert said == {first["id"]: 0, second["id"]: 0}
+
+
 def test_a_judge_without_labels_says_so(dataset):
     with pytest.raises(EvaluateError, match="has none of its labels for clean images"):
         evaluate(dataset, make_model("human"))
