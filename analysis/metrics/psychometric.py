@@ -108,6 +108,12 @@ class PsychometricFit:
     depends: bool
     warnings: tuple[str, ...]
 
+    @property
+    def constant(self) -> bool:
+        """Whether all answers are alike: the thresholds have a bound, the curve has no shape."""
+        shown = [level for level in self.levels if level.stimulus > 0]
+        return any(all(level.seen == share * level.n for level in shown) for share in (0, 1))
+
     def probability(self, stimulus: ArrayLike) -> Floats:
         """The fitted share of "seen" at stimuli of any shape; 0 means a blank."""
         theta = np.array([self.location, math.log(self.slope), self.guess, self.lapse])
@@ -183,7 +189,7 @@ def fit_psychometric(
         value = float(10 ** found[0]) if inside and depends else None
         ends = tuple(None if end is None else float(10**end) for end in interval)
         thresholds.append(Threshold(share, value, (ends[0], ends[1])))
-        if depends and not inside:
+        if depends and not inside and not any(kind == "constant" for kind, _ in warnings):
             side, end = ("below", low) if found[0] < low else ("above", high)
             warnings.append(
                 (
@@ -327,10 +333,9 @@ def _warnings(
     low, high = (_amount(10**end, unit) for end in table.ends)
     if share in (0.0, 1.0):
         # No evidence of a curve, but of a bound: everything, or nothing, was seen.
-        answer = "yes" if share else "no"
-        found.append(
-            ("constant", f"all {int(n.sum()):,} answers from {low} to {high} are {answer}")
-        )
+        answer, bound = ("yes", f"below {low}") if share else ("no", f"above {high}")
+        alike = f"all {int(n.sum()):,} answers from {low} to {high} are {answer}"
+        found.append(("constant", f"{alike}: the thresholds lie {bound}"))
         if table.has_blanks and share == 1.0 and table.seen[0] > 0.5 * table.n[0]:
             found.append(("flat", "and so are most where nothing is there: no threshold"))
     elif gain < stats.chi2.ppf(0.95, 2) or theta[2] + theta[3] > 0.9:
@@ -340,7 +345,7 @@ def _warnings(
                 f"the answers do not depend on the stimulus from {low} to {high}: no threshold",
             )
         )
-    if any(kind == "flat" for kind, _ in found):
+    if found:
         return found
     if len(seen) < 4:
         found.append(("levels", f"only {len(seen)} levels were shown; a curve takes 5 or more"))

@@ -181,3 +181,17 @@ def test_many_different_stimuli_are_binned():
 def test_what_cannot_be_fitted_is_refused(arguments, says):
     with pytest.raises(PsychometricError, match=says):
         fit_psychometric(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("answer", "side"),
+    [(0, "no: the thresholds lie above 90 px/m"), (1, "yes: the thresholds lie below 10 px/m")],
+)
+def test_answers_that_are_all_alike_bound_a_threshold_and_give_no_shape(answer, side):
+    stimulus = np.repeat([10.0, 30.0, 90.0], 40)
+    fit = fit_psychometric(stimulus, np.full(120, answer), unit="px/m")
+    assert fit.constant
+    assert fit.warnings == (f"all 120 answers from 10 px/m to 90 px/m are {side}",)
+    assert [found.value for found in fit.thresholds] == [None, None]
+    mixed = fit_psychometric(stimulus, np.repeat([0, 1, 1], 40))
+    assert not mixed.constant
