@@ -351,6 +351,9 @@ def _factors(keys: Sequence[Key], rows: Sequence[Row], views: Sequence[Row]) -> 
     lux = {row["lighting"]: row["illuminance_nominal_lx"] or 0.0 for row in rows}
     lightings = sorted(lux, key=lambda name: (-lux[name], name))
     densities = [view["density_nominal_px_per_m"] for view in views]
+    if impossible := [d for d in densities if d is not None and not d > 0]:
+        # 0 would be taken for an image without a person.
+        raise ValueError(f"a pixel density is {impossible[0]}")
     variants = [variant for _, variant in keys]
     values: dict[str, tuple[Sequence[Any], Sequence[Any] | None]] = {
         "density_px_per_m": ([None if d is None else round(d, 6) for d in densities], None),

@@ -154,10 +154,12 @@ def test_run_prices_renders_checks_evaluates_and_reports(renderer, tmp_path):
     result = limen("run", "ci", "--out", out, "--yes")
     assert result.exit_code == 0, result.output
     assert "4 views, 12 images, 3 backgrounds: about 10 min and 5.3 MB" in result.stderr
-    assert {path.name for path in (out / "runs").iterdir()} == {"hog", "always-yes", "always-no"}
+    assert {path.name for path in (out / "runs").iterdir()} == {
+        f"{model}__presence__clean" for model in ("hog", "always-yes", "always-no")
+    }
     assert "done already" not in result.stderr
     assert f"report: {out / 'report.html'}" in result.stdout
-    assert f"scores: {out / 'scores.csv'}" in result.stdout
+    assert str(out / "report_tables") in result.stdout
     assert (out / "report.html").is_file()
     assert re.search(r"(?m)^always-yes +12 +75\.0 +50\.0 +100\.0 +0\.0 +0$", result.stdout)
 

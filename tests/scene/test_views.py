@@ -23,7 +23,7 @@ from limen.analysis.check import check_dataset
 pytestmark = pytest.mark.render
 
 CI = Path(__file__).parents[2] / "studies" / "ci.toml"
-SRGB = {"day": (90, 160), "evening": (20, 70), "night": (1, 12)}  # mean levels of 255
+SRGB = {"day": (90, 160), "evening": (20, 70), "night": (0.3, 12)}  # mean levels of 255
 
 
 @pytest.fixture(scope="module")
