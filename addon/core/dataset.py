@@ -62,6 +62,7 @@ _ID_IN_LINE = re.compile(rb'"id":"(v[0-9a-f]{12})(-[A-Za-z0-9_.+-]+)"')
 _RECORD = rb'"sha256":"[0-9a-f]{64}","size":([0-9]{1,18})\}'
 _FILE_IN_VIEW = re.compile(rb'"([^"]*)/([^"/]*)":\{' + _RECORD)
 _FILE_IN_INDEX = re.compile(rb'"path":"([^"]*)/([^"/]*)",' + _RECORD)
+_LONG_NUMBER = re.compile(r"[0-9]{19}")
 _PARTIAL = re.compile(r"\.partial-[0-9a-f]{8}")
 # Windows locks bytes against reading too, so the locked byte lies behind all data.
 _LOCK_OFFSET = 1 << 40
@@ -170,6 +171,13 @@ def _line(row: Mapping[str, Any]) -> bytes:
             f"row {row.get('id', row.get('view_id'))!r} cannot be written as JSON: {error}; "
             "a row holds str, int, finite float, bool, None, list and dict"
         ) from error
+    if _LONG_NUMBER.search(text):  # perhaps within a text: no reader may refuse what is written
+        try:
+            _DECODER.decode(text)
+        except ValueError as error:
+            raise DatasetError(
+                f"row {row.get('id', row.get('view_id'))!r} cannot be written: {error}"
+            ) from error
     return text.encode() + b"\n"
 
 

@@ -49,13 +49,15 @@ class Client:
         timeout_s: float = 60.0,
         patience_s: float = 2.0,
     ) -> None:
-        parts = urlsplit(url)
-        if parts.scheme != "http" or not parts.hostname:
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port or 80
+        except ValueError:  # as "http://[" and a port that is no number
+            host = None
+        if not host or parts.scheme != "http":
             raise AnnotateChoiceError(f"{url!r} is no address such as http://127.0.0.1:8710/")
         self.url = url
-        self._connection = http.client.HTTPConnection(
-            parts.hostname, parts.port or 80, timeout=timeout_s
-        )
+        self._connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
         self._patience_s = patience_s
         self._cookie = ""
         self._csrf = ""
@@ -124,7 +126,7 @@ class Client:
         status, data = self._raw(method, path, body)
         try:
             said = json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             said = {}
         if status != 200 or not isinstance(said, dict):
             why = said.get("error") or said.get("detail") if isinstance(said, dict) else None

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...addon.core.dataset import Dataset, write_file
+from ...addon.core.dataset import Dataset, read_table, write_file
 from ..discern.table import replace_labels, single_labels
 from .agreement import Rules, kept_answers
 from .answers import AnswerRecord, read_answers, rounds_named
@@ -102,7 +102,7 @@ def write_labels(
 
     Raises:
         AnnotateChoiceError: There is no such round, or it is not about presence.
-        AnnotateError: Nobody answered yet.
+        AnnotateError: Nobody answered yet, or labels that no annotation made would be lost.
     """
     rounds = [r for r in rounds_named(store, round_name) if r.settings.task == "presence"]
     if not rounds:
@@ -120,6 +120,7 @@ def write_labels(
         rows = label_rows(counted, dataset)
         if not rows:
             continue
+        _refuse_others_labels(dataset, by)
         replace_labels(dataset.root, by, rows)
         single = dataset.root / "labels" / "single" / f"{by}.jsonl"
         labels = single_labels({(row["id"], row["variant"]): row for row in rows})
@@ -144,3 +145,13 @@ def write_labels(
     if not written:
         raise AnnotateError("no answer counts yet: nobody answered, or the rules leave all out")
     return written
+
+
+def _refuse_others_labels(dataset: Dataset, by: str) -> None:
+    """Keep what ``limen discern observe`` wrote from being replaced by other draws of it."""
+    path = dataset.root / "labels" / f"{by}.jsonl"
+    if path.is_file() and any("votes" not in row for row in read_table(path)):
+        raise AnnotateError(
+            f"{path} holds labels that no annotation made (limen discern observe writes them); "
+            "these would be lost: move that file away first"
+        )

@@ -245,9 +245,9 @@ def fit(
     Example: [bold]limen discern fit demo --labels human[/bold]
     """
     from ..discern.learn import fit as learn
-    from ..discern.model_file import comparisons, save_model
+    from ..discern.model_file import comparisons, model_directory, save_model
 
-    directory = dataset / "labels" / "models" / name
+    directory = model_directory(dataset, name)
     with progress_bars() as progress:
         fitted = learn(
             dataset,
@@ -299,7 +299,10 @@ def apply_(
 def report(
     dataset: DatasetArg,
     labels: LabelsOption = None,
-    model: Annotated[str, typer.Option(metavar="NAME", help="Of the model.")] = "main",
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of the model. Default: main, if it is there."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Default: labels/report.html in the dataset."),
@@ -309,10 +312,13 @@ def report(
 
     Example: [bold]limen discern report demo[/bold]
     """
+    from ..discern.model_file import model_directory, read_about
     from ..discern.page import build_report
 
+    if model is not None:
+        read_about(model_directory(dataset, model))  # whoever names one wants no page without it
     page = out or dataset / "labels" / "report.html"
-    build_report(dataset, page, source=labels, model=model)
+    build_report(dataset, page, source=labels, model=model or "main")
     show(f"report: {page}")
 
 
@@ -327,3 +333,8 @@ def _show_scores(about: dict[str, object]) -> None:
         cells = [values[name]["value"] for name in METRICS]
         table.add_row(model, *("-" if cell is None else f"{cell:.3f}" for cell in cells))
     console().print(table)
+    learnt, test = (about["labels"][role] for role in ("train", "test"))  # type: ignore[index]
+    show(
+        f"learnt from {plural(learnt['images'], 'image')} ({learnt['groups']} subjects in a pose), "
+        f"tested on {test['images']} ({test['groups']}); intervals are in the model's README.md"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -196,7 +197,10 @@ def models(
             raise ModelError(f"there is no model '{kind}'. Known: {', '.join(places)}")
         module, function = places[name]
         make = getattr(importlib.import_module(module, "limen.analysis.models"), function)
-        show(str(make.__doc__).replace("    ", "  ").strip())
+        # For who asks models, not for who calls the function.
+        text = str(make.__doc__).partition("\n    Raises:")[0].replace("Args:", "Settings:")
+        text = re.sub(r"\n +(target|access): .*(\n {10,}.*)*", "", text)
+        show(text.replace("``", "").replace("    ", "  ").strip())
         defaults = [f"{key}={value}" for key, value in (make.__kwdefaults__ or {}).items()]
         show(f"\nDefaults: {', '.join(defaults) or 'it has no settings'}")
         return
@@ -309,6 +313,8 @@ def _show_summary(label: str, summary: RunSummary) -> None:
         text += f", {summary.read_again:,} read again"
     counts = ", ".join(f"{summary.outcomes.get(outcome, 0)} {outcome}" for outcome in OUTCOMES)
     show(f"{label}: {text} ({counts}) -> {summary.directory}")
+    if summary.last_error:
+        say(f"{label}: the last error: {summary.last_error}")
 
 
 def _show_results(dataset: Path, tasks: Sequence[str]) -> None:

@@ -40,6 +40,8 @@ def list_poses(
 
     from ...addon.core.poses import actions, load_poses
 
+    if sheet and sheet.suffix.lower() != ".png":
+        raise typer.BadParameter(f"{sheet.name}: a sheet is written as .png")
     library = load_poses(directory)
     table = Table("action", "poses", "licence", "source", box=None, pad_edge=False)
     table.columns[1].justify = "right"
@@ -78,6 +80,8 @@ def import_pose(
     """
     from ..motion.take import take_poses
 
+    if sheet and sheet.suffix.lower() != ".png":
+        raise typer.BadParameter(f"{sheet.name}: a sheet is written as .png")
     poses = take_poses(motion, action, tuple(at or ()), licence, out)
     show(f"{plural(len(poses), 'pose')} of {action} -> {out / f'{action}.toml'}")
     if sheet:

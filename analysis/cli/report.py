@@ -99,10 +99,12 @@ def show_scores(results: Results) -> None:
     main = results.truths[0]
     shown = ("accuracy", "balanced_accuracy", "sensitivity", "specificity")
     titles = [metric.replace("_", "\n") for metric in shown]
-    table = Table("model", "n", *titles, "unparsed,\nrefused, failed", box=None, pad_edge=False)
+    table = Table("model", "n", *titles, "unparsed,\nrefused,\nfailed", box=None, pad_edge=False)
     table.title, table.title_justify = f"against {results.against}, in percent (95 %)", "left"
     for column in table.columns[1:]:
-        column.justify = "right"
+        column.justify, column.no_wrap = "right", True
+    # Names that differ in their end, hog_upscale=2 and =3, are told apart on a narrow terminal too.
+    table.columns[0].overflow = "fold"
     for label in results.labels:
         score = results.find(label, main)
         if score is None:
@@ -111,7 +113,7 @@ def show_scores(results: Results) -> None:
         for metric in shown:
             estimate = score.estimates[metric]
             ends = interval(estimate.interval)
-            cells.append(f"{percent(estimate.value)}{f' [dim]{ends}[/]' if ends else ''}")
+            cells.append(percent(estimate.value) + (f"\n[dim]{ends}[/]" if ends else ""))
         missing = sum(
             score.estimates[metric].value or 0
             for metric in ("unparsable_rate", "refusal_rate", "error_rate")
@@ -153,9 +155,13 @@ def _show_comparison(pair: tuple[str, str], truth: str, cells: tuple[ComparedCel
     )
     table.title_justify = "left"
     table.columns[0].no_wrap = True
+    factor = "all"
     for cell in cells:
         of = cell.comparison
-        where = "all" if cell.factor == "all" else f"{_SHORT.get(cell.factor, '')}{cell.level}"
+        if cell.factor != factor:  # "day" is a condition and a band
+            factor = cell.factor
+            table.add_row(f"[dim]{_TITLES.get(factor, factor)}[/]")
+        where = "all" if cell.factor == "all" else f"  {cell.level}"
         ends = of.difference.interval
         table.add_row(
             escape(visible(where)),
@@ -170,7 +176,7 @@ def _show_comparison(pair: tuple[str, str], truth: str, cells: tuple[ComparedCel
     console().print(table)
 
 
-_SHORT = {"density_px_per_m": "px/m "}
+_TITLES = {"density_px_per_m": "px/m", "condition": "published condition"}
 
 
 COMMANDS = (report,)

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 __all__ = ["read_presets", "read_toml"]
 
+_NUMBER_MOST = 1e15
+
 _Preset = TypeVar("_Preset")
 
 
@@ -22,7 +24,7 @@ def read_toml(path: Path, error: type[ValueError]) -> dict[str, Any]:
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else problem
         raise error(f"{path}: cannot be read as a file of presets: {reason}") from problem
 
@@ -60,16 +62,23 @@ def read_presets(
         if name in presets:
             raise error(f"{path.name}: {kind} {name!r} is defined twice")
         try:
-            presets[name] = make(**{key: _value(value) for key, value in table.items()})
+            kinds = {field.name: str(field.type) for field in its_fields}
+            presets[name] = make(
+                **{key: _value(key, value, kinds[key]) for key, value in table.items()}
+            )
         except (ValueError, TypeError) as problem:
             raise error(f"{path.name}: {problem}") from problem
     return presets
 
 
-def _value(value: Any) -> Any:
-    """TOML has lists and infinities; presets hold tuples and finite numbers."""
-    if isinstance(value, list):
-        return tuple(map(_value, value))
+def _value(key: str, value: Any, kind: str) -> Any:
+    """TOML has lists and infinities; presets hold tuples and finite numbers that JSON keeps."""
+    if isinstance(value, list) and kind.startswith("tuple"):
+        return tuple(_value(key, each, "float") for each in value)
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} is no finite number")
+        raise ValueError(f"{key}: {value} is no finite number")
+    if kind == "str" and not isinstance(value, str):
+        raise ValueError(f"{key} is {value!r}: a text is needed")
+    if kind in ("int", "float") and (type(value) not in (int, float) or abs(value) >= _NUMBER_MOST):
+        raise ValueError(f"{key} is {value!r}: a number below {_NUMBER_MOST:g} is needed")
     return value

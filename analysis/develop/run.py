@@ -22,7 +22,7 @@ from typing import Any
 
 import cv2
 
-from ...addon.core.dataset import Dataset, open_dataset
+from ...addon.core.dataset import Dataset, exclusive, open_dataset
 from ...addon.core.lighting import BANDS, Lighting
 from ...addon.core.study import Study, load_study
 from ..contract import is_photographs
@@ -123,7 +123,8 @@ def develop_dataset(
         CompressionError: The codec takes no images of this size.
         DevelopError: There is nothing to develop, images of other settings are there, or the
             cluster failed.
-        DatasetError: ``root`` is no dataset, or a table of it is damaged.
+        DatasetError: ``root`` is no dataset, a table of it is damaged, or another process
+            develops it.
         DenoiserMissingError, CodecMissingError, RayMissingError: A package is not installed.
     """
     for names, of_these, what in (
@@ -157,23 +158,24 @@ def develop_dataset(
         require_cluster(address)
     wanted = _wanted(dataset, variants, bands, limit)
     missing_share = _check_cameras(dataset, settings, wanted)
-    if redo:
-        drop_rows(dataset.root, lambda row: row["variant"] in variants)
-    done = _done(dataset.root, settings, variants) & set(wanted)
-    jobs = _jobs(dataset, study, sorted(set(wanted) - done))
+    with exclusive(dataset.root / "develop" / "lock"):  # two would make every image twice
+        if redo:
+            drop_rows(dataset.root, lambda row: row["variant"] in variants)
+        done = _done(dataset.root, settings, variants) & set(wanted)
+        jobs = _jobs(dataset, study, sorted(set(wanted) - done))
 
-    made, failed = 0, []
-    if progress is not None:
-        progress(len(done), len(wanted))
-    # Closed at once when something stops the loop, so that no worker goes on.
-    with closing(_worked(dataset.root, settings, jobs, workers, engine, address)) as finished:
-        for rows, problem in finished:
-            if problem is not None:
-                failed.append(problem)
-            write_rows(dataset.root, rows)
-            made += len(rows)
-            if progress is not None:
-                progress(len(done) + made, len(wanted))
+        made, failed = 0, []
+        if progress is not None:
+            progress(len(done), len(wanted))
+        # Closed at once when something stops the loop, so that no worker goes on.
+        with closing(_worked(dataset.root, settings, jobs, workers, engine, address)) as finished:
+            for rows, problem in finished:
+                if problem is not None:
+                    failed.append(problem)
+                write_rows(dataset.root, rows)
+                made += len(rows)
+                if progress is not None:
+                    progress(len(done) + made, len(wanted))
     return DevelopSummary(made, len(done), tuple(failed), missing_share)
 
 

@@ -20,6 +20,7 @@ from .table import Key, Row, replace_labels, shown_media
 __all__ = ["ApplySummary", "apply_model"]
 
 _BATCH = 4096
+_NO_MASK = "the person has no mask"
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class ApplySummary:
     Attributes:
         labelled: Images that got a label of 0 or 1 by the model.
         visible: Of these, the ones with 1.
-        abstained: Images within the band around the threshold.
+        abstained: Images within the band around the threshold, and persons without a mask.
         by_definition: Images without a visible target: 0, whoever looks.
     """
 
@@ -65,7 +66,11 @@ def apply_model(
         rows: dict[Key, Row] = {}
         todo: list[tuple[Key, list[float]]] = []
         for key, item in shown.items():
-            if not item["target_present"] or not geometry_of(dataset, item, key[1])["visible_px"]:
+            visible_px = geometry_of(dataset, item, key[1])["visible_px"]
+            if item["target_present"] and visible_px is None:
+                rows[key] = _row(key, model, None, None, _NO_MASK)
+                continue
+            if not item["target_present"] or not visible_px:
                 rows[key] = _row(key, model, 0.0, 0, "no target is visible")
                 continue
             measured = features.get(key[0])
@@ -98,7 +103,7 @@ def apply_model(
     return ApplySummary(
         counts[0, None] + counts[1, None],
         counts[1, None],
-        counts[None, "too close to the threshold"],
+        counts[None, "too close to the threshold"] + counts[None, _NO_MASK],
         counts[0, "no target is visible"],
     )
 
@@ -111,7 +116,7 @@ def _decided(key: Key, model: SavedModel, probability: float) -> Row:
 
 
 def _row(
-    key: Key, model: SavedModel, probability: float, label: int | None, reason: str | None
+    key: Key, model: SavedModel, probability: float | None, label: int | None, reason: str | None
 ) -> Row:
     return {
         "id": key[0],

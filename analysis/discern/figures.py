@@ -180,7 +180,8 @@ def _traces(curve: Curve, colour: str, unit: str, *, in_legend: bool) -> list[An
         name=curve.slice,
         legendgroup=curve.slice,
         showlegend=in_legend,
-        line={"color": colour, "width": 2.2},
+        # A curve whose rise nothing shows is no result.
+        line={"color": colour, "width": 2.2, "dash": "solid" if fit.depends else "dot"},
         hoverinfo="skip",
     )
     shares = go.Scatter(

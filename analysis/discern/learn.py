@@ -218,8 +218,8 @@ def labelled_examples(
     }
     if not labels:
         raise FitError(
-            f"{dataset.root} has no {source or ''} labels to learn from: limen annotate asks "
-            "people, limen discern observe the simulated observer"
+            f"{dataset.root} has no {f'{source} ' if source else ''}labels to learn from: "
+            "limen annotate asks people, limen discern observe the simulated observer"
         )
     if source is None:
         raise LabelsChoiceError("choose whose labels: human or simulated")

@@ -335,7 +335,7 @@ def _measure(job: _Job, item: _Item, masks: dict[str, Any]) -> Row:
             raise FeaturesError(
                 f"{job.root / mask_path} is missing or no PNG"
                 if mask_path
-                else "it has no mask: render with outputs.masks = true"
+                else "it has no mask: render with outputs.masks = true; photographs need masks/"
             )
         rgb = np.ascontiguousarray(image[..., ::-1])
         found[name] = image_features(rgb, mask > 127, job.settings)
@@ -358,15 +358,19 @@ def _luminances(
 def _is_row(row: Row) -> bool:
     features = row.get("features", "")
     try:
-        known = features is None or all(
-            isinstance(features[name][key], int | float)
-            for name in PAIR
-            if name == "raw" or features[name] is not None
-            for key in FEATURES
-        )
+        if features is not None:
+            there = [features[n] for n in PAIR if n == "raw" or features[n] is not None]
+            numbers = [value for table in (*there, features["item"]) for value in table.values()]
+            # A classifier takes what a float of 32 bits can hold.
+            if not all(type(x) in (int, float) and abs(x) < _NUMBER_MOST for x in numbers):
+                return False
+            if not all(key in table for table in there for key in FEATURES):
+                return False
+        parameters, media = row["parameters"], row["media"]
+        whole = type(parameters["version"]) is int and isinstance(parameters["extras"], list)
         texts = all(isinstance(row[key], str) for key in ("id", "settings", "raw_variant"))
-        return known and texts and set(row["media"]) == set(PAIR) and bool(row["parameters"])
-    except (KeyError, TypeError):
+        return whole and texts and isinstance(media, dict) and set(media) == set(PAIR)
+    except (AttributeError, KeyError, TypeError):
         return False
 
 
@@ -377,6 +381,8 @@ def feature_names(extras: Sequence[str] = ()) -> tuple[str, ...]:
         names += _COLUMNS.get(extra) or [f"{name}_{extra}" for name in PAIR]
     return tuple(names)
 
+
+_NUMBER_MOST = 1e30
 
 _COLUMNS = {
     "size": ["size_px", "size_deg"],

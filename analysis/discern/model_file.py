@@ -6,6 +6,7 @@ beyond the listed ones is refused before anything of it is made.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import re
@@ -27,11 +28,19 @@ from .learn import FOLDS, INNER_FOLDS, Fitted
 from .packages import require
 from .table import SOURCES, Row
 
-__all__ = ["ModelChoiceError", "ModelFileError", "SavedModel", "load_model", "save_model"]
+__all__ = [
+    "ModelChoiceError",
+    "ModelFileError",
+    "SavedModel",
+    "load_model",
+    "model_directory",
+    "save_model",
+]
 
 FORMAT = 1
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_CALIBRATION = ("probability", "share", "n")
 _PACKAGES = ("scikit-learn", "skops", "numpy", "POT")
 _EYES = {"human": "people", "simulated": "the simulated observer, which is no human"}
 _TITLES = {
@@ -75,6 +84,17 @@ class SavedModel:
         return np.asarray(self.classifier.predict_proba(values)[:, 1])
 
 
+def model_directory(root: Path, name: str) -> Path:
+    """Where a dataset's model of a name lies.
+
+    Raises:
+        ModelChoiceError: It is no name.
+    """
+    if not _NAME.fullmatch(name):
+        raise ModelChoiceError(f"model name {name!r}: 1 to 64 letters, digits, - and _")
+    return Path(root) / "labels" / "models" / name
+
+
 def save_model(fitted: Fitted, directory: Path) -> Row:
     """Save the chosen model with what is known of it; returns what ``model.json`` says.
 
@@ -87,13 +107,14 @@ def save_model(fitted: Fitted, directory: Path) -> Row:
     require("skops")
     from skops import io
 
-    path = directory / "model.skops"
-    write_file(path, io.dumps(fitted.models[fitted.chosen]))
-    about = _about(fitted, directory.name, file_record(path)["sha256"])
+    # All of it is made before the first file is: what fails leaves an earlier model as it is.
+    data = io.dumps(fitted.models[fitted.chosen])
+    about = _about(fitted, directory.name, hashlib.sha256(data).hexdigest())
+    text = json.dumps(about, indent=2, sort_keys=True, allow_nan=False) + "\n"
     lines = (json.dumps(row, sort_keys=True, separators=(",", ":")) for row in _predictions(fitted))
+    write_file(directory / "model.skops", data)
     write_file(directory / "predictions.jsonl", "".join(f"{line}\n" for line in lines).encode())
     write_file(directory / "README.md", model_card(about).encode())
-    text = json.dumps(about, indent=2, sort_keys=True, allow_nan=False) + "\n"
     write_file(directory / "model.json", text.encode())  # last: a model is there when this is
     return about
 
@@ -159,8 +180,14 @@ def read_about(directory: Path) -> Row:
             raise ValueError("trained_on or chosen")
         if not 0 < about["threshold"] < 1 or not 0 <= about["abstain"] < 1:
             raise ValueError("threshold or abstain")
-        about["features"]["version"], about["scores"]["test"], about["tests"]["test"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        model_card(about)  # whoever shows a model takes what its card takes, and these
+        shown = [row["brier_growth"] + row["sd"] for row in about["importance"].values()]
+        for curve in about["calibration"].values():
+            shown += [one[key] for one in curve for key in _CALIBRATION]
+        if not all(isinstance(number, int | float) for number in shown):
+            raise TypeError("importance or calibration")
+        about["features"]["version"], about["scores"]["cross-validation"]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ModelFileError(f"{path} is damaged ({error}): fit anew") from error
     return dict(about)
 

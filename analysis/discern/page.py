@@ -21,7 +21,7 @@ from .model_file import ModelFileError, comparisons, read_about
 from .region import band_width
 from .table import Key, LabelsError, Row, label_sources, read_labels, who
 
-__all__ = ["ReportSummary", "build_report"]
+__all__ = ["ReportSummary", "build_report", "outdated"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _CSS = Path(__file__).parents[1] / "report" / "templates" / "report.css"
@@ -82,8 +82,8 @@ def build_report(
         labels = read_labels(dataset.root, source)
         if not labels:
             raise LabelsError(
-                f"{dataset.root} has no {source or ''} labels: limen annotate asks people, limen "
-                "discern observe the simulated observer"
+                f"{dataset.root} has no {f'{source} ' if source else ''}labels: "
+                "limen annotate asks people, limen discern observe the simulated observer"
             )
         if source is None:
             source = label_sources(dataset.root)[0]
@@ -95,6 +95,8 @@ def build_report(
             version=__version__,
             source=source,
             counts=_counts(labels),
+            modelled=any(row["by"] == "model" for row in labels.values()),
+            outdated=bool(about and outdated(labels, about)),
             density=density,
             lux=lux,
             density_chart=figures.curves_chart(density, "px/m", "pixel density, px/m", "density"),
@@ -149,6 +151,16 @@ def _model(
         if not (isinstance(row.get("probability"), dict) and row.get("label") in (0, 1)):
             raise ModelFileError(f"{directory / 'predictions.jsonl'} is damaged: fit anew")
     return about, list(rows)
+
+
+def outdated(labels: Mapping[Key, Row], about: Row) -> bool:
+    """Whether a model's labels are of an earlier fit than the one that the page shows."""
+    return any(
+        row["by"] == "model"
+        and row.get("model") == about["name"]
+        and row.get("model_sha256") != about["sha256"]
+        for row in labels.values()
+    )
 
 
 def _counts(labels: Mapping[Key, Row]) -> list[tuple[str, str, Counter[Any]]]:
@@ -221,10 +233,10 @@ def _of_model(
         return bool(abs(one[2] - threshold) < abstain)
 
     return {
-        "Surely visible, and right": chosen(
+        "Visible and right, the surest first": chosen(
             lambda one: one[1] == 1 and right(one), lambda one: -one[2]
         ),
-        "Surely not visible, and right": chosen(
+        "Not visible and right, the surest first": chosen(
             lambda one: one[1] == 0 and right(one), lambda one: one[2]
         ),
         "Wrong, the surest first": chosen(
@@ -282,9 +294,14 @@ def _threshold(curve: Curve, share: float) -> str:
     found = curve.fit.threshold(share)
     if found.value is None and found.interval == (None, None):
         return "–"
-    low, high = ("…" if end is None else f"{end:.3g}" for end in found.interval)
-    value = "beyond the levels" if found.value is None else f"{found.value:.3g}"
+    low, high = ("…" if end is None else _plain(end) for end in found.interval)
+    value = "beyond the levels" if found.value is None else _plain(found.value)
     return f"{value} ({low} to {high})"
+
+
+def _plain(value: float) -> str:
+    """A number with three digits, never as a power of ten."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def _bold(sentence: str) -> Any:

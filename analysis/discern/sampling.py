@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import NormalDist
+from statistics import NormalDist, StatisticsError
 
 from ...addon.core import seeds
 from ...addon.core.dataset import Dataset, DatasetError, open_dataset, read_table, write_file
@@ -101,8 +101,13 @@ def cochran_size(
             raise SamplingChoiceError(
                 f"{name} is {value}: it lies between 0 and 1, as 0.05 for 5 %"
             )
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    size = z**2 * share * (1 - share) / margin**2
+    try:
+        z = NormalDist().inv_cdf(0.5 + confidence / 2)
+        size = z**2 * share * (1 - share) / margin**2
+    except (ArithmeticError, StatisticsError):
+        raise SamplingChoiceError(
+            f"a margin of {margin} at a confidence of {confidence} is finer than can be computed"
+        ) from None
     if population is not None:
         if population < 1:
             return 0
@@ -195,7 +200,10 @@ def draw_sample(
         persons = {key: row for key, row in shown.items() if _visible(dataset, row, key[1])}
         nobody = {key: row for key, row in shown.items() if not row["target_present"]}
         if not persons:
-            raise SamplingError(f"{dataset.root} has no image with a visible person: render some")
+            raise SamplingError(
+                f"{dataset.root} has no image with a person whose mask shows some of them: render "
+                "some, or give photographs masks"
+            )
         strata, difficulty = _strata(dataset, persons)
         by_role = {
             role: {key: row for key, row in persons.items() if role_of(row, test_share) == role}

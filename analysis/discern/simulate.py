@@ -248,14 +248,16 @@ class _Job:
 def _levels(
     dataset: Dataset, todo: Mapping[Key, Row], viewing: Viewing, observer: Observer, workers: int
 ) -> Iterable[dict[Key, float]]:
-    looks = [
-        _Look(
-            key,
-            dataset.root / row["media"][key[1]]["path"],
-            mask_of(dataset, row, key[1]) if row["target_present"] else None,
-        )
-        for key, row in todo.items()
-    ]
+    looks = []
+    for key, row in todo.items():
+        mask = mask_of(dataset, row, key[1]) if row["target_present"] else None
+        if mask is None and row["target_present"]:
+            # Without a mask nothing is known of the person, which is not to be invisible.
+            raise ObserverError(
+                f"{key[0]} shows a person and has no mask, through which the observer looks: "
+                "let people answer (limen annotate), or give masks"
+            )
+        looks.append(_Look(key, dataset.root / row["media"][key[1]]["path"], mask))
     jobs = [
         _Job(tuple(looks[at : at + _CHUNK]), viewing, observer.clutter_weight)
         for at in range(0, len(looks), _CHUNK)

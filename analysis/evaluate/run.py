@@ -51,12 +51,14 @@ class RunSummary:
         asked: Questions that this call put; 0 where all had been answered before.
         outcomes: Outcome -> how many of the questions, by this and earlier calls.
         read_again: Answers that were there and were read by another parser.
+        last_error: Why the last question that failed in this call did, or None.
     """
 
     directory: Path
     asked: int
     outcomes: Mapping[str, int]
     read_again: int = 0
+    last_error: str | None = None
 
 
 def evaluate(
@@ -130,7 +132,8 @@ def evaluate_all(
         items = [item for item in items if model.only(item)]
         if not items:
             raise EvaluateError(
-                f"{model.label}: {dataset.root} has none of its labels for {variant} images"
+                f"{model.label}: {dataset.root} has none of its labels for {variant} images: "
+                "limen annotate asks people, limen discern observe the simulated observer"
             )
     names = [run_name(model, task, variant) for task in tasks]
     if len(set(names)) < len(names):
@@ -152,7 +155,9 @@ def evaluate_all(
                 raise EvaluateError(f"{model.label}: nothing was asked")
         _put(model, runs, jobs, max_failures, engine, ray_workers, progress)
         return [
-            RunSummary(run.directory, len(run.seconds), run.outcomes, run.read_again)
+            RunSummary(
+                run.directory, len(run.seconds), run.outcomes, run.read_again, run.last_error
+            )
             for run in runs
         ]
 
@@ -180,6 +185,7 @@ class _Run:
     images: str
     tokens: list[tuple[int, int]]
     read_again: int = 0
+    last_error: str | None = None
 
 
 def _open_run(
@@ -208,7 +214,7 @@ def _open_run(
     digest = hashlib.sha256()
     jobs, outcomes, kept = [], Counter[str](), set()
     for item in asked:
-        request = _request(identity, task, item)
+        request = _request(identity, task, item, model.depends and model.depends(item))
         digest.update(f"{item.row['id']} {item.variant} {item.media.sha256}\n".encode())
         there = answers.get(item.key)
         if there and there["outcome"] != "error" and there.get("request") == request:
@@ -222,7 +228,7 @@ def _open_run(
     return _Run(directory, about, task, jobs, kept, outcomes, array("d"), images, tokens)
 
 
-def _request(identity: Row, task: Task, item: Item) -> str:
+def _request(identity: Row, task: Task, item: Item, depends: Any = None) -> str:
     """Hash of all that an answer depends on; how it is read does not count."""
     turn = next(task.dialogue(item))
     content = {
@@ -232,6 +238,8 @@ def _request(identity: Row, task: Task, item: Item) -> str:
         "text": turn.text,
         "media": [media.sha256 for media in turn.media],
     }
+    if depends is not None:
+        content["depends"] = depends
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -298,7 +306,9 @@ def _put(
                 run.outcomes[row["outcome"]] += 1
                 run.seconds.append(result.seconds)
                 asked += 1
-                failed += row["outcome"] == "error"
+                if row["outcome"] == "error":
+                    failed += 1
+                    run.last_error = result.error or row.get("error")
                 if progress is not None:
                     progress(answered + asked, total)
                 if (
@@ -309,7 +319,7 @@ def _put(
                     raise EvaluateError(
                         f"{model.label}: stopped, as {failed} of {asked} questions failed "
                         f"({failed / asked:.0%}; --max-failures is {max_failures:.0%}). The last: "
-                        f"{result.error or row.get('error')}. What was answered is kept; the same "
+                        f"{run.last_error}. What was answered is kept; the same "
                         "command asks again where it failed"
                     )
     except UnusableModelError as error:

@@ -333,16 +333,15 @@ def _warnings(
     low, high = (_amount(10**end, unit) for end in table.ends)
     if share in (0.0, 1.0):
         # No evidence of a curve, but of a bound: everything, or nothing, was seen.
-        answer, bound = ("yes", f"below {low}") if share else ("no", f"above {high}")
-        alike = f"all {int(n.sum()):,} answers from {low} to {high} are {answer}"
-        found.append(("constant", f"{alike}: the thresholds lie {bound}"))
+        alike = f"all {int(n.sum()):,} answers from {low} to {high} are {'yes' if share else 'no'}"
+        found.append(("constant", f"{alike}: no more than a bound is known"))
         if table.has_blanks and share == 1.0 and table.seen[0] > 0.5 * table.n[0]:
             found.append(("flat", "and so are most where nothing is there: no threshold"))
     elif gain < stats.chi2.ppf(0.95, 2) or theta[2] + theta[3] > 0.9:
         found.append(
             (
                 "flat",
-                f"the answers do not depend on the stimulus from {low} to {high}: no threshold",
+                f"no dependence on the stimulus can be shown from {low} to {high}: no threshold",
             )
         )
     if found:

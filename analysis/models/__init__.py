@@ -93,6 +93,7 @@ class Model:
             in another thread.
         tasks: Names of the tasks that it can answer, None for every task.
         only: Whether it can be asked about an item, None for every item.
+        depends: What else its answer about an item depends on, a JSON value; None for nothing.
         batch: How many conversations it takes at once.
         workers: How many threads may ask it at once.
         runtime: Settings that do not change answers; each session records them.
@@ -110,6 +111,7 @@ class Model:
     prepare: Callable[[bytes], Any] | None = None
     tasks: tuple[str, ...] | None = None
     only: Callable[[Item], bool] | None = None
+    depends: Callable[[Item], Any] | None = None
     batch: int = 1
     workers: int = 1
     runtime: Mapping[str, Any] = field(default_factory=dict)

@@ -62,9 +62,9 @@ def make_hf(
         access: ``trust_remote_code``.
         device: ``auto`` (a GPU where there is one), ``cpu``, ``cuda``, ``cuda:1``, ``mps``, or
             ``split`` over all GPUs.
-        dtype: One of ``DTYPES``; ``auto`` is bfloat16 on a GPU and float32 elsewhere.
+        dtype: ``float32``, ``bfloat16``, ``float16``, or ``auto``: bfloat16 on a GPU, else float32.
         batch: Images at once. Another number can change answers.
-        quantise: One of ``QUANTISATIONS``, by bitsandbytes.
+        quantise: ``none``, ``8bit`` or ``4bit``, by bitsandbytes.
         max_new_tokens: The longest answer.
         sample: ``greedy``, or ``default`` for what the model's own generation settings say.
         seed: Set before each batch.

@@ -6,7 +6,7 @@ They are asked like models, so that they stand beside them, on the same rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,21 +31,29 @@ def make_observer() -> Model:
 
 
 def _judge(name: str, by: str, note: str) -> Model:
+    @lru_cache(maxsize=1)  # for as long as the judge lives: tomorrow's labels may be others
+    def labels(root: Path) -> dict[Key, Mapping[str, Any]]:
+        return _labels(root, by)
+
+    def label(item: Item) -> Mapping[str, Any] | None:
+        return labels(item.root).get(item.key)
+
+    def ask(asked: Sequence[Conversation]) -> list[Outcome]:
+        return [_answer(label(conversation.item)) for conversation in asked]
+
+    def depends(item: Item) -> list[Any]:
+        said = label(item) or {}
+        return [said.get("human_discernable"), said.get("probability")]
+
     return Model(
         name,
         {"by": by},
-        ask=partial(_ask, by),
-        only=partial(_is_labelled, by),
+        ask=ask,
+        only=lambda item: label(item) is not None,
+        depends=depends,
         tasks=("presence",),
         note=note,
     )
-
-
-def _ask(by: str, asked: Sequence[Conversation]) -> list[Outcome]:
-    return [
-        _answer(_labels(conversation.item.root, by).get(conversation.item.key))
-        for conversation in asked
-    ]
 
 
 def _answer(label: Mapping[str, Any] | None) -> Outcome:
@@ -57,11 +65,6 @@ def _answer(label: Mapping[str, Any] | None) -> Outcome:
     return Answer("yes" if seen else "no", score=label.get("probability"))
 
 
-def _is_labelled(by: str, item: Item) -> bool:
-    return item.key in _labels(item.root, by)
-
-
-@lru_cache(maxsize=2)
 def _labels(root: Path, by: str) -> dict[Key, Mapping[str, Any]]:
     from ..discern.table import read_labels
 

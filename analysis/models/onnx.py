@@ -67,7 +67,7 @@ def make_onnx(
         person: Number of the class person; -1 reads it from the file's own names, where it has any.
         size: Longest side in pixels of what a file without a fixed size is given; 0 keeps the
             picture's own.
-        layout: One of ``LAYOUTS``.
+        layout: ``auto``, ``yolo``, ``yolo5``, ``end2end``, ``detr`` or ``ssd``.
         normalise: What a pixel becomes: ``unit`` 0 to 1, ``imagenet`` mean 0 and deviation 1 over
             ImageNet, ``none`` 0 to 255.
         device: ``auto``, ``cpu`` or ``cuda``.

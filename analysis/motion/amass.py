@@ -23,6 +23,7 @@ __all__ = ["is_motion", "read_amass"]
 RATE_KEYS = ("mocap_frame_rate", "mocap_framerate")
 _DAMAGED = (EOFError, MemoryError, NotImplementedError, OSError, RuntimeError, zipfile.BadZipFile)
 _BYTES_MOST = 4 << 30
+_MOST = 1e6  # radians and metres
 # Columns of a frame -> joints of SMPL-X: SMPL-H has neither jaw nor eyes.
 _BODY = slice(0, 22)
 _LAYOUTS = {165: ("amass-smplx", slice(0, 55)), 156: ("amass-smplh", None)}
@@ -57,8 +58,9 @@ def read_amass(path: Path) -> Clip:
     else:
         axis_angle[:, _BODY] = frames[:, _BODY]
         axis_angle[:, 25:] = frames[:, 22:]
-    if not np.isfinite(axis_angle).all():
-        raise MotionError(f"{path}: poses holds values that are no finite numbers")
+    for key, values in (("poses", axis_angle), ("trans", path_m)):
+        if not (np.abs(values) <= _MOST).all():
+            raise MotionError(f"{path}: {key} holds values that are no finite numbers to {_MOST:g}")
     axis_angle = short_axis_angle(axis_angle)
     root = _Z_UP_TO_Y_UP * Rotation.from_rotvec(axis_angle[:, 0])
     axis_angle[:, 0] = root.as_rotvec()

@@ -95,7 +95,7 @@ def read_actions(path: Path) -> list[WantedAction]:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise MotionError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MotionError(f"{path} is no TOML file: {error}") from error
     tables = data.get("action")
     if not isinstance(tables, list) or not tables or set(data) != {"action"}:

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,8 @@ def import_photographs(
     """
     if form not in FORMS:
         raise PhotographsError(f"pictures come from {' or '.join(FORMS)}, not from '{form}'")
+    if find_spec("PIL") is None:
+        raise PhotographsError("pictures are read with Pillow, not installed: pip install pillow")
     if form == "folder" and not source.is_dir():
         raise PhotographsError(f"{source} is no folder")
     if form == "coco" and not source.is_file():
@@ -162,7 +165,8 @@ def _with_defaults(source: Source, defaults: Defaults) -> Source:
 
 
 def _study(form: str, source: Path) -> str:
-    name = json.dumps(source.stem or "photographs", ensure_ascii=False)
+    name = json.dumps(_text(source.stem) or "photographs", ensure_ascii=False)
+    name = name.replace("\x7f", "\\u007f")  # TOML has it escaped, JSON need not
     return (
         f"# Photographs, imported by limen import. There is nothing to render here.\n"
         f"name = {name}\n"
@@ -175,9 +179,15 @@ def _study(form: str, source: Path) -> str:
 
 def _card(form: str, source: Path, n: int) -> str:
     return (
-        f"# {source.stem}\n\n{n:,} photographs, imported from a {form} by limen {__version__}. "
-        "Each is an 8-bit sRGB PNG without its metadata; what is not known of one is null.\n"
+        f"# {_text(source.stem)}\n\n{n:,} photographs, imported from a {form} by limen "
+        f"{__version__}. Each is an 8-bit sRGB PNG without its metadata; what is not known of one "
+        "is null.\n"
     )
+
+
+def _text(name: str) -> str:
+    """A file's name as text: a name may be no UTF-8."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 # --- one picture ---------------------------------------------------------------------------------
@@ -221,7 +231,7 @@ def _write(root: Path, view_id: str, source: Source, data: bytes) -> tuple[Row, 
         "view_id": view_id,
         "family": PHOTOGRAPHS,
         "source": {
-            "path": source.name.encode("utf-8", "backslashreplace").decode(),
+            "path": _text(source.name),
             "sha256": hashlib.sha256(data).hexdigest(),
             "fnumber": fnumber,
         },
@@ -317,7 +327,7 @@ def _mask(source: Source, width: int, height: int) -> NDArray[np.bool_] | None:
     try:
         with Image.open(source.mask) as image:
             mask = np.asarray(image.convert("L")) > 0
-    except (OSError, ValueError, SyntaxError) as error:
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise PictureError(f"its mask cannot be read: {error}") from None
     if mask.shape != (height, width):
         raise PictureError(

@@ -42,6 +42,9 @@ class PictureError(ValueError):
     """Pictures that cannot be imported as they are; the message says what is missing."""
 
 
+_PIXELS_MOST = 1_000_000
+
+
 @dataclass(frozen=True)
 class Source:
     """A picture and what is known of it.
@@ -102,12 +105,16 @@ def with_table(sources: list[Source], table: Path) -> list[Source]:
         PictureError: The table has an unknown column, a wrong value, or a file that is not there.
     """
     of_name = {source.name: i for i, source in enumerate(sources)}
-    found = list(sources)
+    found, seen = list(sources), set[str]()
     for number, row in enumerate(_rows(table), 2):
         where = f"{table}:{number}"
         name = (row.get("file") or "").strip().replace("\\", "/")
         if name not in of_name:
             raise PictureError(f"{where}: file is '{name}', which is none of the pictures")
+        if name in seen or None in row:
+            fault = "has more cells than columns" if None in row else f"names '{name}' again"
+            raise PictureError(f"{where} {fault}: each picture has one row, each column one cell")
+        seen.add(name)
         known: dict[str, Any] = {}
         for column, kind in TABLE_COLUMNS.items():
             text = (row.get(column) or "").strip()
@@ -186,6 +193,10 @@ def coco_sources(file: Path) -> list[Source]:
         ) from None
     if not persons:
         raise PictureError(f"{file} has no category named person")
+    names = [str(image["file_name"]) for image in images]
+    if len(of_image) < len(images) or len(set(names)) < len(names):
+        again = next((n for n in names if names.count(n) > 1), "an id")
+        raise PictureError(f"{file} names {again} twice: each of its images has an id and a file")
     return [_coco_source(file, image, of_image[image["id"]]) for image in images]
 
 
@@ -201,6 +212,10 @@ def _coco_source(
     parts = tuple(a["segmentation"] for a in annotations if a.get("segmentation"))
     whole = parts and len(parts) == len(annotations)
     boxes = [a["bbox"] for a in annotations if a.get("bbox")]
+    for found in boxes:
+        numbers: list[Any] = found if isinstance(found, list) and len(found) == 4 else [None]
+        if not all(type(n) in (int, float) and abs(n) <= _PIXELS_MOST for n in numbers):
+            raise PictureError(f"{file}: a bbox of {name} is {found!r}: four numbers are needed")
     box = None
     if boxes:
         left, top = min(b[0] for b in boxes), min(b[1] for b in boxes)
@@ -223,6 +238,8 @@ def mask_of_coco(parts: tuple[Any, ...], width: int, height: int) -> Mask:
             if isinstance(part, list):
                 for polygon in part:
                     points = np.asarray(polygon, float).reshape(-1, 2)
+                    if not (np.abs(points) <= _PIXELS_MOST).all():
+                        raise ValueError("a corner of a polygon is no place in a picture")
                     cv2.fillPoly(mask, [np.rint(points).astype(np.int32)], (255,))
             else:
                 mask |= _of_runs(part, width, height)

@@ -14,7 +14,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from limen.addon.core.dataset import DatasetError, compare, open_dataset
+from limen.addon.core.dataset import BusyError, DatasetError, compare, exclusive, open_dataset
 from limen.addon.core.image_io import read_png
 from limen.addon.core.photometry import srgb_decode
 from limen.analysis import cli
@@ -357,3 +357,9 @@ def test_a_row_whose_path_leaves_the_dataset_is_refused(tmp_path, path):
     table.write_rows(tmp_path, [row | {"settings": "s"}])
     with pytest.raises(DatasetError, match=r"000\.jsonl:1 is no row of the develop table"):
         table.read_develop(tmp_path)
+
+
+def test_two_do_not_develop_one_dataset_at_once(root):
+    with exclusive(root / "develop/lock"), pytest.raises(BusyError, match="by another process"):
+        develop(root, limit=1)
+    assert not list((root / "media").glob("nv/*"))

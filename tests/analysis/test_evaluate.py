@@ -529,6 +529,25 @@ def test_what_a_model_says_outside_of_unicode_is_kept_as_well_as_it_can_be(datas
     assert evaluate(dataset, answering("1"), limit=1).asked == 0
 
 
+@pytest.mark.parametrize("change", [{"answer": None}, {"answers": 3}, {"answers": [None]}])
+def test_a_recorded_answer_that_is_no_text_is_not_read_again(dataset, change):
+    evaluate(dataset, answering("1"), limit=1)
+    path = run_of(dataset) / "predictions.jsonl"
+    rows = [{**row, **change} for row in read_table(path)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    before = path.read_bytes()
+    with pytest.raises(EvaluateError, match="which is no text and cannot be read again"):
+        evaluate(dataset, answering("1"), find_task("presence", parser="published"), limit=1)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf")])
+def test_a_score_that_is_no_number_is_an_error_and_the_table_stays_readable(dataset, score):
+    model = replace(answering(""), answer=lambda path, question: Answer("no", score))
+    assert evaluate(dataset, model, limit=1).outcomes == {"error": 3}
+    assert {row["prediction"] for row in predictions(dataset)} == {None}
+
+
 def test_a_new_wording_is_another_question(dataset):
     evaluate(dataset, answering("1"), limit=1)
     evaluate(dataset, answering("yes"), "presence:prompt=yes-no", limit=1)

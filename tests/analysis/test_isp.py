@@ -310,3 +310,13 @@ def test_a_preset_file_with_an_unknown_key_is_refused(tmp_path):
     path.write_text(text + "magic = 1\n")
     with pytest.raises(isp.IspPresetError, match="magic is missing or unknown"):
         isp.load_isp_presets(path)
+
+
+@pytest.mark.parametrize("value", ["'x'", "true", "1e300", "99999999999999999999", "inf", "[1]"])
+def test_a_preset_file_holds_numbers_where_numbers_belong(tmp_path, value):
+    lines = Path(isp.__file__).with_name("isp_presets.toml").read_text().splitlines()
+    new = [f"agc_cap_db = {value}" if x.startswith("agc_cap_db") else x for x in lines]
+    path = tmp_path / "presets.toml"
+    path.write_text("\n".join(new))
+    with pytest.raises(isp.IspPresetError, match="agc_cap_db"):
+        isp.load_isp_presets(path)

@@ -176,6 +176,8 @@ def test_light_must_be_told(folder, tmp_path):
         ("file,distance_m\nperson/a.jpg,near\n", "distance_m is 'near'"),
         ("file,distance_m\nperson/a.jpg,nan\n", "distance_m is 'nan'"),
         ("file,person\nperson/a.jpg,maybe\n", "person is 'maybe'"),
+        ("file,band\nperson/a.jpg,day\nperson/a.jpg,night\n", "csv:3 names 'person/a.jpg' again"),
+        ("file,band\nperson/a.jpg,day,night\n", "csv:2 has more cells than columns"),
     ],
 )
 def test_a_wrong_table_is_refused_with_its_line(folder, tmp_path, text, error):
@@ -268,6 +270,44 @@ def test_coco_boxes_without_a_segmentation_are_boxes(tmp_path):
 def test_runs_that_do_not_fill_the_picture_are_refused(counts):
     with pytest.raises(PictureError, match="a segmentation cannot be drawn"):
         mask_of_coco(({"size": [4, 6], "counts": counts},), 6, 4)
+
+
+@pytest.mark.parametrize("corner", [float("nan"), 1e30])
+def test_a_polygon_outside_of_every_picture_is_refused(corner):
+    with pytest.raises(PictureError, match="a corner of a polygon is no place"):
+        mask_of_coco(([[0, 0, corner, 0, 0, 4]],), 6, 4)
+
+
+@pytest.mark.parametrize(
+    "bbox", ["abcd", [1, 2], [float("nan"), 0, 1, 1], {"a": 1}, [[1], 2, 3, 4]]
+)
+def test_a_box_of_no_four_numbers_is_refused(tmp_path, bbox):
+    file = coco(tmp_path, None)
+    data = json.loads(file.read_text())
+    data["annotations"][0]["bbox"] = bbox
+    file.write_text(json.dumps(data))
+    with pytest.raises(PictureError, match=r"a bbox of one\.png is .*: four numbers are needed"):
+        import_photographs("coco", file, tmp_path / "out", defaults=NIGHT)
+
+
+@pytest.mark.parametrize("key", ["id", "file_name"])
+def test_an_image_that_coco_names_twice_is_refused_not_doubled(tmp_path, key):
+    file = coco(tmp_path, None)
+    data = json.loads(file.read_text())
+    data["images"][1][key] = data["images"][0][key]
+    file.write_text(json.dumps(data))
+    with pytest.raises(PictureError, match="twice: each of its images has an id and a file"):
+        import_photographs("coco", file, tmp_path / "out", defaults=NIGHT)
+
+
+def test_a_mask_that_unpacks_to_gigabytes_is_refused(folder, tmp_path, monkeypatch):
+    mask(folder / "masks/person/a.png", (0, 0, 5, 5), size=(200, 200))
+    from PIL import Image
+
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10_000)
+    summary = import_photographs("folder", folder, tmp_path / "out", defaults=NIGHT)
+    (failed,) = summary.failed
+    assert failed.startswith("person/a.jpg: its mask cannot be read") and "bomb" in failed
 
 
 def test_a_file_that_is_no_coco_is_refused(tmp_path):

@@ -165,8 +165,21 @@ def test_a_wrong_task_or_setting_is_refused(spec, message):
         find_task(spec)
 
 
+PROMPT = "[[prompt]]\ntask='presence'\nname='published'\nversion=1\nsource='me'\n"
+
+
 @pytest.mark.parametrize(
-    "text", ["prompt = 1", "[[prompt]]\nname = 'x'", "[[prompt]]\ntext = 3", "what"]
+    "text",
+    [
+        "prompt = 1",
+        "[[prompt]]\nname = 'x'",
+        "[[prompt]]\ntext = 3",
+        "what",
+        pytest.param(f"prompt = {'[' * 9999}", id="deep"),
+        f"{PROMPT}text = ' '",
+        f"{PROMPT}text = 'x'\nsystem = 5",
+        PROMPT.replace("'published'", "['published']") + "text = 'x'",
+    ],
 )
 def test_a_file_that_holds_no_prompts_is_refused(tmp_path, text):
     (tmp_path / "bad.toml").write_text(text)

@@ -151,8 +151,8 @@ def test_a_value_that_json_has_not_is_refused_and_nothing_is_written(tmp_path):
     init_dataset(tmp_path, STUDY)
     view, index = write_view(tmp_path, 1)
     with PartWriter(tmp_path, "000") as writer:
-        for bad in (float("nan"), {1, 2}):
-            with pytest.raises(DatasetError, match="cannot be written as JSON"):
+        for bad in (float("nan"), {1, 2}, 10**20):  # of the last, no reader takes the digits
+            with pytest.raises(DatasetError, match="cannot be written"):
                 writer.write({**view, "stature_m": bad}, index)
     assert (tmp_path / "index/000.jsonl").read_bytes() == b""
 

@@ -1,5 +1,6 @@
 """The web application: who gets in, what is told to whom, and what is refused."""
 
+import json
 import re
 
 import pytest
@@ -118,6 +119,7 @@ def test_a_request_without_the_pages_token_changes_nothing(browser, presence, pr
         {"Origin": "null"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:9999"},
+        {"Origin": "http://["},
     ],
 )
 def test_a_page_of_another_site_can_send_nothing_not_even_a_name(browser, headers):
@@ -128,6 +130,7 @@ def test_a_page_of_another_site_can_send_nothing_not_even_a_name(browser, header
 def test_a_foreign_name_that_leads_to_this_machine_is_refused(browser):
     client = browser()
     assert client.get("/", headers={"Host": "evil.example:8710"}).status_code == 421
+    assert client.get("/", headers={"Host": "["}).status_code == 421
     assert client.get("/", headers={"Host": "localhost:8710"}).status_code == 200
     assert client.get("/", headers={"Host": "[::1]:8710"}).status_code == 200
 
@@ -217,6 +220,7 @@ def test_a_request_that_is_too_large_is_refused(browser):
         {"value": "visible", "response_ms": "1"},
         {"value": "visible", "response_ms": float("nan")},
         {"value": "visible", "response_ms": True},
+        {"value": "visible", "response_ms": 10**400},
         {"value": "visible", "confidence": 6},
         {"value": "visible", "showings": -1},
         {"value": "visible", "view": "wide"},
@@ -225,6 +229,30 @@ def test_a_request_that_is_too_large_is_refused(browser):
 def test_an_answer_that_is_none_is_refused(body):
     with pytest.raises(ReplyError):
         check_reply(Settings("presence", "?", None, ()), body)
+
+
+def test_numbers_that_describe_no_display_are_left_out():
+    view = {"dpr": 10**400, "width": -(10**30), "height": 900, "window": [0, 0, 10**400, 1]}
+    kept = check_reply(Settings("presence", "?", None, ()), {"value": "visible", "view": view})
+    assert kept.view == {"height": 900, "window": None, "full_screen": False}
+
+
+@pytest.mark.parametrize("frame", [-1, 1, 10**30])
+def test_a_frame_that_is_not_there_is_not_found_and_names_no_image(browser, frame):
+    client = browser()
+    enter(client)
+    token = client.get("/api/state").json()["trial"]["token"]
+    said = client.get(f"/image/{token}/{frame}")
+    assert (said.status_code, said.json()) == (404, {"detail": "there is no such frame"})
+
+
+@pytest.mark.parametrize("token", ["\ud800", "\x00", ["x"], None])
+def test_a_token_that_no_database_can_be_asked_for_is_of_no_trial(browser, token):
+    client = browser()
+    headers = {**enter(client), "Content-Type": "application/json"}
+    body = json.dumps({"token": token, "value": "visible"})
+    assert client.post("/api/answer", content=body, headers=headers).status_code == 404
+    assert client.post("/api/undo", content=body, headers=headers).status_code == 404
 
 
 @pytest.mark.parametrize("text", [None, "", "  ", "x" * 501, "a\nb", 5])

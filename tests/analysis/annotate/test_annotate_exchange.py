@@ -171,6 +171,38 @@ def test_a_file_that_is_none_is_named_with_what_is_wrong(
     assert complaint in str(caught.value) and str(path) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"round": "../\x1b[2J"},
+        {"round": "\ud800"},
+        {"role": ["train"]},
+        {"stratum": {"a": 1}},
+        {"answered_at": "\ud800"},
+        {"conditions": {"dpr": float("nan")}},
+        {"annotator": None},
+        {"annotator": 5},
+    ],
+)
+def test_an_answer_that_no_database_holds_is_named_and_nothing_kept(
+    synthetic_dataset, other, tmp_path, change
+):
+    row = {"annotator": "a", "by": "human", "variant": "clean", "value": "visible"}
+    row["id"] = next(iter(synthetic_dataset.index))
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(row) + "\n" + json.dumps({**row, "annotator": "b", **change}))
+    with pytest.raises(AnnotateChoiceError, match="answer 2: "):
+        import_answers(synthetic_dataset, other, path)
+    assert other.rounds() == []
+
+
+def test_a_row_with_a_cell_too_many_is_no_answer(synthetic_dataset, other, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("annotator,id,variant,value\na,b,clean,visible,more\n")
+    with pytest.raises(AnnotateChoiceError, match="line 2 has more cells"):
+        import_answers(synthetic_dataset, other, path)
+
+
 # --- labels --------------------------------------------------------------------------------------
 
 
@@ -225,6 +257,21 @@ def test_labels_of_people_and_of_programs_lie_apart(answered, synthetic_dataset,
     before = written["human"].path.read_bytes()
     write_labels(dataset, answered)
     assert written["human"].path.read_bytes() == before
+
+
+def test_labels_that_no_annotation_made_are_not_replaced(answered, synthetic_dataset, tmp_path):
+    root = tmp_path / "dataset"
+    shutil.copytree(synthetic_dataset.root, root)
+    dataset = open_dataset(root)
+    write_labels(dataset, answered)
+    path = root / "labels" / "human.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    del rows[0]["votes"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    before = path.read_bytes()
+    with pytest.raises(AnnotateError, match="move that file away"):
+        write_labels(dataset, answered)
+    assert path.read_bytes() == before
 
 
 def test_without_answers_there_are_no_labels_and_no_page(synthetic_dataset, other, tmp_path):

@@ -33,7 +33,13 @@ def test_each_command_has_an_example(command):
         (("sample", "--catch", 1), WRONG_USE, "catch_share is 1.0"),
         (("sample", "--train-factor", "nan"), WRONG_USE, "train_factor is nan"),
         (("sample", "--name", "../x"), WRONG_USE, "letters, digits"),
+        (("sample", "--margin", 1e-300), WRONG_USE, "finer than can be computed"),
+        (("sample", "--confidence", 1 - 1e-16), WRONG_USE, "finer than can be computed"),
+        (("fit", "--name", "../../x"), WRONG_USE, "model name '../../x'"),
+        (("fit", "--name", ""), WRONG_USE, "model name ''"),
         (("observe",), WRONG_USE, "limen discern sample"),
+        (("observe", "--url", "http://[::1"), WRONG_USE, "is no address such as"),
+        (("observe", "--url", "http://127.0.0.1:x"), WRONG_USE, "is no address such as"),
         (("observe", "--sample", "all", "--distance", 0), WRONG_USE, "viewing distance_m is 0.0"),
         (("observe", "--sample", "all", "--field-factor", "inf"), WRONG_USE, "field_factor is inf"),
         (("features", "--extra", "colour"), WRONG_USE, "there is no feature 'colour'"),
@@ -42,6 +48,7 @@ def test_each_command_has_an_example(command):
         (("fit", "--labels", "robot"), WRONG_USE, "there are no 'robot' labels"),
         (("apply",), WRONG_USE, "there is no model in"),
         (("report",), FAILED, "has no labels"),
+        (("report", "--model", "mian"), WRONG_USE, "there is no model in"),
     ],
 )
 def test_a_mistake_is_one_line_that_says_what_to_do(developed, arguments, status, said):

@@ -157,6 +157,23 @@ def test_a_row_of_another_table_is_named(developed):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"parameters": [1]},
+        {"parameters": {"a": 1}},
+        {"media": ["raw", "nv"]},
+        {"features": {"raw": {}, "nv": None}},
+        {"features": {"raw": {}, "nv": None, "item": {"lux": 1e300}}},
+    ],
+)
+def test_a_row_that_later_steps_would_stumble_on_is_named(developed, measured, change):
+    row = next(row for row in read_features(measured).values() if row["features"])
+    append_table(developed / "labels/features/000.jsonl", [{**row, **change}])
+    with pytest.raises(FeaturesError, match=r"000\.jsonl:1 is no row of the features table"):
+        read_features(developed)
+
+
 def test_killed_in_the_middle_it_goes_on_and_ends_with_the_same_rows(developed, tmp_path):
     """Two workers, the first process killed: they end with it, and nothing is lost or doubled."""
     command = [sys.executable, "-m", "limen.analysis.cli", "discern", "features", str(developed)]

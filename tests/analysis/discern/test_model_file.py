@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -128,12 +129,27 @@ def test_something_else_that_skops_can_hold_is_no_model(copy):
         {"trained_on": "robots"},
         {"scores": {}},
         {"threshold": "x"},
+        {"labels": None},
+        {"tests": {"test": 5}},
+        {"scores": {"test": 5}},
+        {"calibration": 3},
+        {"importance": [1]},
+        {"decided": None},
+        {"versions": None},
     ],
 )
 def test_a_damaged_description_is_named(copy, change):
     rewrite(copy, **change)
     with pytest.raises(ModelFileError, match=r"model\.json is damaged"):
         load_model(copy)
+
+
+def test_a_model_that_cannot_be_saved_leaves_the_one_that_is_there(copy, fitted):
+    before = {path.name: path.read_bytes() for path in copy.iterdir()}
+    broken = replace(fitted, decided=(float("nan"), None))
+    with pytest.raises(ValueError, match="JSON compliant"):
+        save_model(broken, copy)
+    assert {path.name: path.read_bytes() for path in copy.iterdir()} == before
 
 
 def test_where_there_is_no_model_the_error_says_what_makes_one(tmp_path, fitted):

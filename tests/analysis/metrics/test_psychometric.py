@@ -125,7 +125,8 @@ def test_what_is_never_seen_lies_above_what_was_shown():
     half = fit.threshold(0.5)
     assert half.value is None
     assert half.interval[1] is None
-    assert any("above 160 px/m" in warning for warning in fit.warnings)
+    assert half.interval[0] > 160
+    assert fit.warnings[0].endswith("are no: no more than a bound is known")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +139,7 @@ def test_answers_that_do_not_rise_with_the_stimulus_have_no_threshold(seen):
     assert not fit.depends
     assert fit.threshold(0.5).value is None
     assert fit.threshold(0.5).interval == (None, None)
-    assert any("do not depend" in warning for warning in fit.warnings)
+    assert any("no dependence" in warning for warning in fit.warnings)
 
 
 def test_always_yes_has_no_threshold_when_blanks_are_seen_too():
@@ -185,13 +186,15 @@ def test_what_cannot_be_fitted_is_refused(arguments, says):
 
 @pytest.mark.parametrize(
     ("answer", "side"),
-    [(0, "no: the thresholds lie above 90 px/m"), (1, "yes: the thresholds lie below 10 px/m")],
+    [(0, "no"), (1, "yes")],
 )
 def test_answers_that_are_all_alike_bound_a_threshold_and_give_no_shape(answer, side):
     stimulus = np.repeat([10.0, 30.0, 90.0], 40)
     fit = fit_psychometric(stimulus, np.full(120, answer), unit="px/m")
     assert fit.constant
-    assert fit.warnings == (f"all 120 answers from 10 px/m to 90 px/m are {side}",)
+    assert fit.warnings == (
+        f"all 120 answers from 10 px/m to 90 px/m are {side}: no more than a bound is known",
+    )
     assert [found.value for found in fit.thresholds] == [None, None]
     mixed = fit_psychometric(stimulus, np.repeat([0, 1, 1], 40))
     assert not mixed.constant

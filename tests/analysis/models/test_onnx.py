@@ -116,6 +116,15 @@ def test_a_file_that_is_no_network_is_refused(tmp_path):
         make_model(f"onnx:{tmp_path / 'none.onnx'}")
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_network_that_says_nan_has_no_answer(dataset, tmp_path, layout):
+    path = write_detector(tmp_path / "net.onnx", LAYOUTS[layout](np.nan))
+    summary = evaluate(dataset, make_model(f"onnx:{path},person=0,layout={layout}"), limit=1)
+    assert summary.outcomes == {"error": 3}
+    rows = read_table(summary.directory / "predictions.jsonl")
+    assert {row["error"] for row in rows} == {"its score is nan, which is no number"}
+
+
 def test_outputs_that_are_not_of_the_layout_are_an_error_not_a_no(dataset, tmp_path):
     path = write_detector(tmp_path / "net.onnx", yolo(1), names=COCO)
     model = make_model(f"onnx:{path},person=7,label=net")

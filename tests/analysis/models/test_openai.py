@@ -91,6 +91,7 @@ def test_what_never_answers_is_an_error_never_a_0_and_is_asked_again(dataset, se
     model = model_at(server, "retries=1,backoff_s=0.02")
     (summary,) = evaluate_all(dataset, model, [TASKS["presence"]], "clean", limit=2, max_failures=1)
     assert summary.outcomes == {"error": 6}
+    assert "status 503" in summary.last_error
     row = rows_of(dataset)[0]
     assert (row["prediction"], row["answer"]) == (None, None)
     assert "given up after 2 attempt(s): status 503" in row["error"]
@@ -226,11 +227,29 @@ def test_the_command_asks_several_tasks_and_tells_a_choice_beside_chance(dataset
     assert "all 18 answers are there, 18 read again" in again.stdout
 
 
+def test_what_a_server_counts_and_nests_leaves_the_table_readable(dataset, serve):
+    def behave(number, before, handler):
+        if before == 0:
+            return 200, {}, b"[" * 100_000
+        return (
+            200,
+            {},
+            completion("1").replace(b'"prompt_tokens": 100', b'"prompt_tokens": 1' + b"0" * 20),
+        )
+
+    model = model_at(serve(behave), "backoff_s=0.01")
+    assert evaluate(dataset, model, limit=1).outcomes == {"ok": 3}
+    assert {(row["tokens_in"], row["tokens_out"]) for row in rows_of(dataset)} == {(None, 1)}
+
+
 @pytest.mark.parametrize(
     ("spec", "access", "message"),
     [
         ("openai:x", Access(), "needs the address of its server: --base-url"),
         ("openai:x", Access(base_url="ftp://x"), "is 'ftp://x': http://"),
+        ("openai:x", Access(base_url="http://[::1/v1"), "http://... or https://... is needed"),
+        ("openai:x", Access(base_url="http://h:99999/v1"), "http://... or https://... is needed"),
+        ("openai:x", Access(base_url="http://h:a/v1"), "http://... or https://... is needed"),
         ("openai:x", Access(base_url="http://me:secret@x/v1"), "keys come from the environment"),
         ("openai:x,temperature=hot", Access(base_url="http://x"), "temperature is 'hot'"),
         ("openai:x,detail=fine", Access(base_url="http://x"), "one of high, low, auto, none"),

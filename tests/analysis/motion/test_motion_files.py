@@ -103,6 +103,8 @@ def test_a_folder_of_amass_yields_motions_only(tmp_path):
         (lambda d: d.update(poses=np.zeros((2, 72))), "(T, 165)"),
         (lambda d: d.update(trans=np.zeros((1, 3))), "needed is (2, 3)"),
         (lambda d: d.update(poses=np.full((2, 165), np.nan)), "no finite numbers"),
+        (lambda d: d.update(poses=np.full((2, 165), 1e300)), "no finite numbers"),
+        (lambda d: d.update(trans=np.full((2, 3), 1e300)), "no finite numbers"),
         (lambda d: d.update(mocap_frame_rate=np.array(0.0)), "1 to 1000"),
         (lambda d: d.pop("mocap_frame_rate"), "names no frame rate"),
         (lambda d: d.update(poses=np.full((2, 165), None, object)), "poses is unreadable"),
