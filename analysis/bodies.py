@@ -178,7 +178,7 @@ def _build(
     shapedirs = np.concatenate([_principal_shapes(vertices[1:], v), expressions * scale])
     moves = np.round(shapedirs, 5).astype(np.float32).transpose(1, 2, 0)
     hand_mean = _relaxed_hand()
-    shells = {}
+    shells: dict[str, NDArray[np.generic]] = {}
     for name, faces in source.shell_faces.items():
         rows, local = np.unique(faces, return_inverse=True)
         shells |= {

@@ -100,4 +100,5 @@ def facing_forward(axis_angle_rad: ArrayLike) -> _Floats:
 def short_axis_angle(axis_angle_rad: ArrayLike) -> _Floats:
     """Return the same rotations (..., 3) by at most half a turn each."""
     vectors = np.asarray(axis_angle_rad, float)
-    return Rotation.from_rotvec(vectors.reshape(-1, 3)).as_rotvec().reshape(vectors.shape)
+    short: _Floats = Rotation.from_rotvec(vectors.reshape(-1, 3)).as_rotvec()
+    return short.reshape(vectors.shape)

@@ -93,7 +93,8 @@ def distance_from_rest_deg(axis_angle_rad: _Floats) -> _Floats:
     angles = np.arccos(np.clip((np.trace(relative, axis1=2, axis2=3) - 1) / 2, -1, 1))
     tilt = np.arccos(np.clip(turned[:, 0, 1, 1], -1, 1))
     total = angles.sum(axis=1) + _TILT_WEIGHT * tilt
-    return np.degrees(total) / (len(_BODY) + _TILT_WEIGHT)
+    mean: _Floats = np.degrees(total) / (len(_BODY) + _TILT_WEIGHT)
+    return mean
 
 
 def joint_heights_m(clip: Clip) -> _Floats:

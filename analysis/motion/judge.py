@@ -187,8 +187,9 @@ def _transformers_judge(name: str) -> Judge:
     except ImportError:
         raise JudgeError("transformers is not installed: pip install 'limen[models]'") from None
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name)
-        model = AutoModelForCausalLM.from_pretrained(name).eval()
+        tokenizer: Any = AutoTokenizer.from_pretrained(name)
+        model: Any = AutoModelForCausalLM.from_pretrained(name)
+        model.eval()
     except (OSError, ValueError) as error:
         raise JudgeError(f"the language model {name} cannot be loaded: {error}") from error
 
