@@ -225,7 +225,7 @@ def wait_for(condition, process=None):
 
 @pytest.mark.slow
 def test_ctrl_c_stops_with_130_and_leaves_what_goes_on(small, tmp_path):
-    repeated(small, tmp_path / "a", 200)
+    repeated(small, tmp_path / "a", 600)
     command = [sys.executable, "-m", "limen.analysis.cli", "develop", "a", "--denoiser", "nlm"]
     process = subprocess.Popen(
         [*command, "--workers", "2"],

@@ -129,11 +129,6 @@ def test_a_body_that_is_another_file_than_the_studys(refused, changed):
     assert "the body 'neutral' of subject sam is another file" in line
 
 
-def test_a_scenery_that_is_not_built_yet(refused, changed):
-    (line,) = refused(study=changed(('["desert"]', '["desert", "wharf"]')))
-    assert "'wharf' is named in the benchmark but not built yet: choose from desert" in line
-
-
 def test_a_gpu_where_there_is_none(refused):
     (line,) = refused("--device", "gpu")[-1:]
     assert "no GPU that Cycles can use was found" in line
