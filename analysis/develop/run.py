@@ -7,25 +7,18 @@ killed run goes on where it stopped, a finished one does nothing when it is repe
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import cv2
 
 from ...addon.core.dataset import Dataset, exclusive, open_dataset
 from ...addon.core.lighting import BANDS, Lighting
 from ...addon.core.study import Study, load_study
 from ..contract import is_photographs
+from ..workers import in_processes
 from .compression import Compression, require_codec
 from .denoise import require_denoiser
 from .farm import require_cluster, worked_by_ray
@@ -274,53 +267,4 @@ def _worked(
     """Yield the rows of the jobs as they are done, and what was wrong with a view."""
     if engine == "ray":
         return worked_by_ray(root, settings, jobs, workers, address)
-    if workers == 1 or len(jobs) < 2:
-        return (develop_view(root, settings, job) for job in jobs)
-    return _worked_by_processes(root, settings, jobs, workers)
-
-
-def _worked_by_processes(
-    root: Path, settings: Settings, jobs: Sequence[Job], workers: int
-) -> Finished:
-    # Never forked: OpenCV's and numpy's threads do not survive it.
-    before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        min(workers, len(jobs)), multiprocessing.get_context("spawn"), _start_worker
-    )
-    waiting = iter(jobs)
-    running: set[Future[tuple[list[Row], str | None]]] = set()
-    try:
-        while True:
-            for job in islice(waiting, 2 * workers - len(running)):
-                running.add(pool.submit(develop_view, root, settings, job))
-            if not running:
-                break
-            finished, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in finished:
-                yield future.result()
-    except BrokenProcessPool as error:
-        raise DevelopError(
-            "a worker was killed: the system may have run out of memory. Fewer --workers need "
-            "less; the same command goes on where it stopped"
-        ) from error
-    except BaseException:
-        for child in set(multiprocessing.active_children()) - before:
-            child.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _start_worker() -> None:
-    # The terminal's Ctrl-C reaches every process; the first one decides for all.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    cv2.setNumThreads(1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """End when the first process was killed, rather than wait for work for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    return in_processes(partial(develop_view, root, settings), jobs, min(workers, len(jobs)))
