@@ -4,6 +4,7 @@ One TOML file per action under `data/poses`; docs/poses.md explains its schema a
 are degrees in the files and radians in here.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,10 +18,23 @@ from . import toml_check as rules
 from . import toml_text
 from .body import JOINT_NAMES
 
-__all__ = ["KINDS", "POSES_DIR", "Pose", "PoseError", "actions", "load_poses", "mirror", "to_toml"]
+__all__ = [
+    "KINDS",
+    "MORE_POSES",
+    "POSES_DIR",
+    "Pose",
+    "PoseError",
+    "actions",
+    "load_poses",
+    "mirror",
+    "to_toml",
+]
 
 POSES_DIR = Path(__file__).resolve().parents[1] / "data" / "poses"
 """Where the poses that come with Limen lie."""
+
+MORE_POSES = "LIMEN_POSES"
+"""Environment variable that names a directory with more poses, as `limen poses select` writes."""
 
 KINDS = ("anomaly", "normal")
 """What an action may be."""
@@ -71,7 +85,8 @@ def load_poses(directory: Path | None = None) -> dict[str, Pose]:
     """Read every action file of a directory.
 
     Args:
-        directory: Holds one `<action>.toml` per action; Limen's own library by default.
+        directory: Holds one `<action>.toml` per action. By default the library: Limen's own poses,
+            and those of the directory that the environment variable LIMEN_POSES names.
 
     Returns:
         The poses by name, ordered by file and by their order in it.
@@ -80,12 +95,23 @@ def load_poses(directory: Path | None = None) -> dict[str, Pose]:
         PoseError: There is no pose file, a file is not valid, or two poses share a name. The
             message lists every fault of the file.
     """
-    return dict(_embedded_library() if directory is None else _read_library(directory))
+    if directory is not None:
+        return _read_library(directory)
+    return dict(_library(os.environ.get(MORE_POSES, "")))
 
 
-@lru_cache(maxsize=1)
-def _embedded_library() -> dict[str, Pose]:
-    return _read_library(POSES_DIR)
+@lru_cache(maxsize=2)
+def _library(more: str) -> dict[str, Pose]:
+    library = _read_library(POSES_DIR)
+    if more:
+        own = _read_library(Path(more))
+        if both := sorted(library.keys() & own.keys()):
+            raise PoseError(
+                f"{more} ({MORE_POSES}) has a pose {both[0]}, as Limen itself has: give it a name "
+                "of its own"
+            )
+        library |= own
+    return library
 
 
 def _read_library(directory: Path) -> dict[str, Pose]:

@@ -9,7 +9,7 @@ import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -304,7 +304,6 @@ def _pose_actions(given: Mapping[str, str] | None) -> Mapping[str, str]:
     return _embedded_poses() if given is None else given
 
 
-@lru_cache
 def _embedded_poses() -> Mapping[str, str]:
     return {name: pose.action for name, pose in load_poses().items()}
 

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,20 @@ from limen.addon.core.body import (
     to_world,
 )
 from limen.addon.core.dress import dress
-from limen.addon.core.poses import Pose, PoseError, actions, load_poses, mirror, to_toml
+from limen.addon.core.poses import (
+    MORE_POSES,
+    Pose,
+    PoseError,
+    actions,
+    load_poses,
+    mirror,
+    to_toml,
+)
+from limen.addon.core.study import dump_study, load_study, parse_study
 from limen.addon.core.surface import Surface
 from scipy.spatial import ConvexHull, cKDTree
 
+CI = Path(__file__).parents[2] / "studies" / "ci.toml"
 LIBRARY = load_poses()
 NAMES = sorted(LIBRARY)
 PUBLISHED = {
@@ -419,3 +430,23 @@ def test_all_faults_of_a_file_come_in_one_error(tmp_path: Path) -> None:
 def test_an_empty_directory_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(PoseError, match="holds no pose files"):
         load_poses(tmp_path)
+
+
+def test_poses_of_ones_own_join_the_library(tmp_path, monkeypatch):
+    walking = next(pose for pose in load_poses().values() if pose.action == "walking")
+    own = [
+        replace(walking, name="walking_home"),
+        replace(walking, name="waiting_01", action="waiting", title="Waiting"),
+    ]
+    for pose in own:
+        (tmp_path / f"{pose.action}.toml").write_text(to_toml([pose]))
+    monkeypatch.setenv(MORE_POSES, str(tmp_path))
+    library = load_poses()
+    assert {"walking_home", "waiting_01", walking.name} <= library.keys()
+    study = replace(load_study(CI), actions=("waiting",), poses=())
+    assert parse_study(dump_study(study)).poses == ("waiting_01",)
+
+    (tmp_path / "walking.toml").write_text(to_toml([walking]))
+    monkeypatch.setenv(MORE_POSES, f"{tmp_path}/.")
+    with pytest.raises(PoseError, match=f"has a pose {walking.name}, as Limen itself has"):
+        load_poses()
