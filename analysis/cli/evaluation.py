@@ -27,6 +27,7 @@ from .terminal import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ...addon.core.dataset import Dataset
     from ..evaluate import RunSummary
     from ..evaluate.asking import Job
     from ..evaluate.cost import Prices
@@ -53,13 +54,14 @@ def evaluate(
         typer.Option(metavar="TASK", help="What is asked (limen tasks). Repeatable."),
     ] = None,
     variant: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="VARIANT",
             help="Which image is shown: clean, or a developed camera or nv; published: clean by "
-            "day, camera in evening and night, and these as nv too.",
+            "day, camera in evening and night, and these as nv too. Default: published, or clean "
+            "where nothing was developed.",
         ),
-    ] = "published",
+    ] = None,
     limit: LimitOption = None,
     parser: Annotated[
         str,
@@ -216,7 +218,7 @@ def ask_and_show(
     dataset: Path,
     specs: list[str],
     tasks: str | Sequence[str],
-    variant: str,
+    variant: str | None,
     limit: int | None,
     *,
     parser: str = "strict",
@@ -241,6 +243,7 @@ def ask_and_show(
     names = [tasks] if isinstance(tasks, str) else list(dict.fromkeys(tasks))
     found = [find_task(name, prompts, parser) for name in names]
     opened = open_dataset(dataset)
+    variant = variant or _default_variant(opened)
     sound = True
     for model in models:
         confirm = None
@@ -263,6 +266,16 @@ def ask_and_show(
             _show_summary(f"{model.label}, {task.name}" if len(found) > 1 else model.label, summary)
             sound = sound and not summary.outcomes.get("error")
     return sound
+
+
+def _default_variant(dataset: Dataset) -> str:
+    from ..develop.table import VARIANTS, with_variants
+
+    rows = with_variants(dataset).values()
+    if any(variant in row["media"] for row in rows for variant in VARIANTS):
+        return "published"
+    say("Nothing was developed: the clean images are asked about (--variant clean).")
+    return "clean"
 
 
 def _refuse_one_name(models: list[Model]) -> None:

@@ -24,10 +24,17 @@ def told(result):
     return " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_the_default_is_the_published_layout_which_needs_developed_images(limen, root):
-    result = limen("evaluate", root, "-m", "always-yes")
+def test_the_published_layout_needs_developed_images_and_is_the_default_where_they_are(limen, root):
+    result = limen("evaluate", root, "-m", "always-yes", "--variant", "published")
     assert result.exit_code == 1
     assert f"limen develop {root} makes the others; --variant clean asks" in told(result)
+    result = limen("evaluate", root, "-m", "always-yes")
+    assert result.exit_code == 0
+    assert "Nothing was developed: the clean images are asked about" in told(result)
+    assert [run.name for run in (root / "runs").iterdir()] == ["always-yes__presence__clean"]
+    limen("develop", root, "--denoiser", "none", "--workers", 1)
+    assert limen("evaluate", root, "-m", "always-yes").exit_code == 0
+    assert (root / "runs" / "always-yes__presence__published").is_dir()
 
 
 def test_a_prompt_is_shown_word_for_word(limen):

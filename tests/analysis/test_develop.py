@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import jsonschema
@@ -233,6 +234,8 @@ def test_ctrl_c_stops_with_130_and_leaves_what_goes_on(small, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         process_group=0,
+        # A shell that starts the tests in the background lets them ignore Ctrl-C.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     part = tmp_path / "a" / "develop" / "000.jsonl"
     wait_for(lambda: part.is_file() and part.read_bytes().count(b"\n") >= 20, process)

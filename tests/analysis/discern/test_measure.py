@@ -168,7 +168,7 @@ def test_a_row_of_another_table_is_named(developed):
     ],
 )
 def test_a_row_that_later_steps_would_stumble_on_is_named(developed, measured, change):
-    row = next(row for row in read_features(measured).values() if row["features"])
+    row = next(row for row in read_features(measured.root).values() if row["features"])
     append_table(developed / "labels/features/000.jsonl", [{**row, **change}])
     with pytest.raises(FeaturesError, match=r"000\.jsonl:1 is no row of the features table"):
         read_features(developed)
