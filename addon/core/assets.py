@@ -1,11 +1,21 @@
 """Where the files lie that a study only names: Limen's own bodies, and licensed ones."""
 
+import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from .study import OwnScenery, Subject
 
-__all__ = ["EMBEDDED_BODIES", "AssetError", "find_body", "find_scenery"]
+__all__ = [
+    "EMBEDDED_BODIES",
+    "AssetError",
+    "file_sha256",
+    "find_body",
+    "find_scenery",
+    "own_scenery_files",
+]
 
 EMBEDDED_BODIES = ("neutral", "male", "female")
 _BODIES = Path(__file__).parent.parent / "data" / "bodies"
@@ -69,3 +79,40 @@ def find_scenery(scenery: OwnScenery, folders: Sequence[Path]) -> Path:
         f"{', '.join(str(path) for path in places)}; put the file beside the study, or say where "
         "it lies with --assets DIR"
     )
+
+
+def own_scenery_files(
+    sceneries: Sequence[OwnScenery], folders: Sequence[Path]
+) -> list[tuple[OwnScenery, Path]]:
+    """Return a study's own sceneries with the hash of their files, and where these lie.
+
+    Args:
+        sceneries: As the study declares them.
+        folders: Where the files may lie, in order.
+
+    Raises:
+        AssetError: A file is not there, or is not the one that the study names.
+    """
+    found = []
+    for scenery in sceneries:
+        path = find_scenery(scenery, folders)
+        sha256 = file_sha256(path)
+        if scenery.blend_sha256 not in ("", sha256):
+            raise AssetError(
+                f"the scenery '{scenery.name}' is another file ({path}): its sha256 is {sha256} "
+                f"and the study's blend_sha256 {scenery.blend_sha256}"
+            )
+        found.append((replace(scenery, blend_sha256=sha256), path))
+    return found
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file; an unchanged file is read once."""
+    status = path.stat()
+    return _sha256(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=32)
+def _sha256(path: Path, _changed_ns: int, _size: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

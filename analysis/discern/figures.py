@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..report.style import axis
 from .limits import Curve, Grid
 
 __all__ = ["calibration_chart", "curves_chart", "grid_chart", "importance_chart"]
@@ -48,10 +49,10 @@ def curves_chart(curves: Sequence[Curve], unit: str, title: str, name: str) -> s
         for trace in _traces(curve, colour, unit, in_legend=curve.slice not in named):
             figure.add_trace(trace, row=1, col=column)
         named.add(curve.slice)
-    figure.update_xaxes(type="log", title={"text": title, "font": {"size": 12}}, **_axis())
+    figure.update_xaxes(type="log", title={"text": title, "font": {"size": 12}}, **axis())
     # Decades only: plotly's own ticks between them are bare digits.
     figure.update_xaxes(dtick=1, exponentformat="none")
-    figure.update_yaxes(range=[-3, 103], **_axis())
+    figure.update_yaxes(range=[-3, 103], **axis())
     figure.update_yaxes(ticksuffix=" %", title={"text": "seen", "font": {"size": 12}}, col=1)
     return _html(figure, name, 380)
 
@@ -131,9 +132,9 @@ def calibration_chart(
             )
         )
     figure.update_xaxes(
-        title={"text": "probability given", "font": {"size": 12}}, ticksuffix=" %", **_axis()
+        title={"text": "probability given", "font": {"size": 12}}, ticksuffix=" %", **axis()
     )
-    figure.update_yaxes(title={"text": "seen", "font": {"size": 12}}, ticksuffix=" %", **_axis())
+    figure.update_yaxes(title={"text": "seen", "font": {"size": 12}}, ticksuffix=" %", **axis())
     return _html(figure, name, 380)
 
 
@@ -157,9 +158,7 @@ def importance_chart(
             hovertemplate="%{x:.4f}<extra></extra>",
         )
     )
-    figure.update_xaxes(
-        title={"text": "growth of the Brier score", "font": {"size": 12}}, **_axis()
-    )
+    figure.update_xaxes(title={"text": "growth of the Brier score", "font": {"size": 12}}, **axis())
     figure.update_yaxes(automargin=True)
     return _html(figure, name, 110 + 34 * len(rows))
 
@@ -205,17 +204,6 @@ def _traces(curve: Curve, colour: str, unit: str, *, in_legend: bool) -> list[An
 def _plain(value: float) -> str:
     """A number with four digits, never as a power of ten."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
-
-
-def _axis() -> dict[str, Any]:
-    return {
-        "gridcolor": "#e8eaed",
-        "zeroline": False,
-        "showline": True,
-        "linecolor": "#c3c8ce",
-        "ticks": "outside",
-        "tickcolor": "#c3c8ce",
-    }
 
 
 def _html(figure: Any, name: str, height: int) -> str:

@@ -34,8 +34,21 @@ def action_name(action: str) -> str:
     return action.replace("_", " ")
 
 
+class _AboutActions:
+    """What tasks about actions have in common."""
+
+    def truth(self, row: Mapping[str, Any]) -> str | None:
+        """The action, None without a person."""
+        action = row["action"]
+        return None if action is None else str(action)
+
+    def asks(self, row: Mapping[str, Any]) -> bool:
+        """Only where somebody does something."""
+        return row["action"] is not None
+
+
 @dataclass(frozen=True)
-class ActionTask:
+class ActionTask(_AboutActions):
     """The published action recognition: one image, one turn, the name in the model's own words.
 
     What it predicts is text: how near it is to the right name is for a metric to say.
@@ -50,15 +63,6 @@ class ActionTask:
         """What is asked, word for word."""
         return self.prompt.text
 
-    def truth(self, row: Mapping[str, Any]) -> str | None:
-        """The action, None without a person."""
-        action = row["action"]
-        return None if action is None else str(action)
-
-    def asks(self, row: Mapping[str, Any]) -> bool:
-        """Only where somebody does something."""
-        return row["action"] is not None
-
     def dialogue(self, item: Item) -> Generator[Turn, str, Reading]:
         """Ask once. The published evaluation scores the answer as it is."""
         answer = yield Turn(self.prompt.text, (item.media,))
@@ -66,7 +70,7 @@ class ActionTask:
 
 
 @dataclass(frozen=True)
-class ActionChoiceTask:
+class ActionChoiceTask(_AboutActions):
     """One of some lettered actions.
 
     Options are drawn for a view, not for an image: all lightings and variants of a view ask the
@@ -91,15 +95,6 @@ class ActionChoiceTask:
     def question(self) -> str:
         """What is asked, before options are filled in."""
         return self.prompt.text
-
-    def truth(self, row: Mapping[str, Any]) -> str | None:
-        """The action, None without a person."""
-        action = row["action"]
-        return None if action is None else str(action)
-
-    def asks(self, row: Mapping[str, Any]) -> bool:
-        """Only where somebody does something."""
-        return row["action"] is not None
 
     def options_for(self, row: Mapping[str, Any]) -> tuple[str, ...]:
         """The actions that a view's question offers, in order.

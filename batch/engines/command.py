@@ -4,12 +4,13 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ...addon.core.assets import AssetError, own_scenery_files
 from ...addon.core.dataset import DatasetError, done_views, init_dataset
 from ...addon.core.factors import SampleError, poses_by_action, sample_views
-from ...addon.core.poses import load_poses
+from ...addon.core.poses import PoseError, load_poses
 from ...addon.core.study import Study, StudyError, dump_study, load_study, resolve
 from ..plan import plan_jobs
 from ..progress import Progress, duration
@@ -88,9 +89,13 @@ def open_views(options: argparse.Namespace) -> Views | None:
         study = resolve(load_study(options.study))
         poses = {name: pose.action for name, pose in load_poses().items()}
         specs = sample_views(study, poses_by_action(study, poses))
+        # The hashes that every process freezes: without them it would find another study.
+        folders = [*([options.assets] if options.assets else []), options.study.parent]
+        own = own_scenery_files(study.own_sceneries, folders)
+        study = replace(study, own_sceneries=tuple(scenery for scenery, _ in own))
         init_dataset(options.out, dump_study(study))
         clear_tries(options.out)
-    except (DatasetError, SampleError, StudyError) as error:
+    except (AssetError, DatasetError, PoseError, SampleError, StudyError) as error:
         say(str(error))
         return None
     except OSError as error:

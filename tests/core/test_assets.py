@@ -1,10 +1,17 @@
 """Where the bodies lie that a study names."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
 from limen.addon.core import assets
-from limen.addon.core.assets import EMBEDDED_BODIES, AssetError, find_body, find_scenery
+from limen.addon.core.assets import (
+    EMBEDDED_BODIES,
+    AssetError,
+    find_body,
+    find_scenery,
+    own_scenery_files,
+)
 from limen.addon.core.study import OwnScenery, Subject
 
 
@@ -67,3 +74,12 @@ def test_a_scenery_of_ones_own_is_taken_from_the_first_folder_that_has_it(tmp_pa
 def test_a_missing_scenery_says_where_it_was_looked_for(tmp_path):
     with pytest.raises(AssetError, match=r"'yard' was not found: looked for .*yard\.blend"):
         find_scenery(OwnScenery("yard"), [tmp_path])
+
+
+def test_an_own_scenery_is_frozen_with_its_files_hash_and_another_file_is_refused(tmp_path):
+    (tmp_path / "yard.blend").write_bytes(b"BLENDER")
+    sha256 = hashlib.sha256(b"BLENDER").hexdigest()
+    ((frozen, path),) = own_scenery_files([OwnScenery("yard")], [tmp_path])
+    assert (frozen.blend_sha256, path) == (sha256, tmp_path / "yard.blend")
+    with pytest.raises(AssetError, match=f"its sha256 is {sha256}"):
+        own_scenery_files([OwnScenery("yard", blend_sha256="0" * 64)], [tmp_path])

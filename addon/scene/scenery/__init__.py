@@ -9,11 +9,11 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.assets import AssetError, find_scenery
+from ...core.assets import own_scenery_files
 from ...core.study import SCENERIES, Study
 from ..lighting import Lamp
 from . import desert, field, wharf
-from .own import OwnFile, OwnSceneryError, append_own, file_sha256, lowest_of
+from .own import OwnFile, OwnSceneryError, append_own, lowest_of
 
 __all__ = [
     "COLLECTION",
@@ -47,18 +47,10 @@ def declare_own(study: Study, folders: Sequence[Path]) -> Study:
     Raises:
         AssetError: A file is not there, or is not the one that the study names.
     """
-    found = []
-    for scenery in study.own_sceneries:
-        path = find_scenery(scenery, folders)
-        sha256 = file_sha256(path)
-        if scenery.blend_sha256 not in ("", sha256):
-            raise AssetError(
-                f"the scenery '{scenery.name}' is another file ({path}): its sha256 is {sha256} "
-                f"and the study's blend_sha256 {scenery.blend_sha256}"
-            )
-        found.append(replace(scenery, blend_sha256=sha256))
-        _own_files[scenery.name] = OwnFile(found[-1], path)
-    return replace(study, own_sceneries=tuple(found))
+    found = own_scenery_files(study.own_sceneries, folders)
+    for scenery, path in found:
+        _own_files[scenery.name] = OwnFile(scenery, path)
+    return replace(study, own_sceneries=tuple(scenery for scenery, _ in found))
 
 
 def build_scenery(scene: bpy.types.Scene, name: str) -> bpy.types.Collection:

@@ -6,11 +6,9 @@ light of a study is the study's.
 """
 
 import contextlib
-import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import bpy
@@ -19,7 +17,7 @@ from mathutils import Matrix
 
 from ...core.study import OwnScenery
 
-__all__ = ["OwnFile", "OwnSceneryError", "append_own", "file_sha256", "lowest_of"]
+__all__ = ["OwnFile", "OwnSceneryError", "append_own", "lowest_of"]
 
 _SHADOW_REACH_M = 45.0
 _LOWEST_M = -20.0
@@ -36,18 +34,6 @@ class OwnFile:
 
     scenery: OwnScenery
     path: Path
-
-
-@lru_cache(maxsize=32)
-def _sha256(path: Path, _changed_ns: int, _size: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file; an unchanged file is read once."""
-    status = path.stat()
-    return _sha256(path, status.st_mtime_ns, status.st_size)
 
 
 def append_own(scene: bpy.types.Scene, collection: bpy.types.Collection, own: OwnFile) -> None:
