@@ -1,11 +1,12 @@
 """What developing costs: each stage, the denoisers and their quality, workers, memory.
 
-    python benchmarks/develop.py [stages] [denoisers] [workers] [memory] [--lux 0.3] [--width 1920]
+    python benchmarks/develop.py [stages] [denoisers] [workers] [memory]
+                                 [--lux 0.3] [--width 1920] [--profiles full lc]
 
 `stages`: CPU seconds of every step of a 1920x1080 image but the denoiser. `denoisers`: PSNR in
-linear light after the gain that fits best, and seconds, of the setting that is used and of the
-package's own profiles (hours on a slow machine: --width 960 takes a quarter). `workers`: images a
-second with one and two processes. `memory`: a process's size after 100 and after 500 images.
+linear light after the gain that fits best, and seconds, of the setting that is used and of some of
+the package's own profiles (vn and high take hours: --width 960 takes a quarter). `workers`: images
+a second with one and two processes. `memory`: a process's size after 100 and after 500 images.
 """
 
 import argparse
@@ -118,18 +119,20 @@ def _psnr_db(image: np.ndarray, truth: np.ndarray) -> float:
     return 10 * math.log10(np.percentile(truth, 99.9) ** 2 / np.mean((gain * image - truth) ** 2))
 
 
-def denoisers(lux: float, width: int) -> None:
-    """Print PSNR and seconds of each denoiser and of BM3D's profiles."""
+PROFILES = {"full": "", "refilter": "Refilter", "vn": "VN", "lc": "LC", "high": "High"}
+
+
+def denoisers(lux: float, width: int, profiles: list[str]) -> None:
+    """Print PSNR and seconds of each denoiser and of some of BM3D's profiles."""
     scene = night_scene(lux, width)
     raw = expose_raw(scene, SHUTTER_S, FNUMBER, SENSOR, seed=1, image_id="bench")
     mosaic = isp.linearise(raw)
     used = dict(denoise._DENOISERS)
-    others = {"full": "", "refilter": "Refilter", "vn": "VN", "lc": "LC", "high": "High"}
     methods = {
         "none": None,
         "nlm": used["nlm"],
         "bm3d as used": used["bm3d"],
-        **{f"bm3d {name}": _bm3d_with(suffix) for name, suffix in others.items()},
+        **{f"bm3d {name}": _bm3d_with(PROFILES[name]) for name in profiles},
     }
     print(f"{lux} lx, {float(mosaic.electrons.mean()):.2f} electrons a pixel, {scene.shape}")
     for name, run in methods.items():
@@ -214,13 +217,17 @@ def main() -> None:
     parser.add_argument("what", nargs="*", metavar="WHAT", help=", ".join(names))
     parser.add_argument("--lux", type=float, default=0.3)
     parser.add_argument("--width", type=int, default=1920)
+    parser.add_argument("--profiles", nargs="*", choices=PROFILES, default=["full"])
     options = parser.parse_args()
+    measure = {
+        "stages": lambda: stages(options.lux, options.width),
+        "denoisers": lambda: denoisers(options.lux, options.width, options.profiles),
+        "workers": workers,
+        "memory": memory,
+    }
     for name in options.what or names:
         print(f"-- {name}")
-        if name in ("stages", "denoisers"):
-            {"stages": stages, "denoisers": denoisers}[name](options.lux, options.width)
-        else:
-            {"workers": workers, "memory": memory}[name]()
+        measure[name]()
 
 
 if __name__ == "__main__":

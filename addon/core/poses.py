@@ -224,7 +224,7 @@ def _open(path: Path) -> tuple[dict[str, Any], rules.Faults]:
     except rules.UnreadableError as error:
         raise PoseError(str(error)) from error
     faults = rules.Faults(
-        text, path.as_posix(), "Pose file", lambda problems: PoseError("\n".join(problems))
+        text, path.as_posix(), "Pose file", lambda problems, _: PoseError("\n".join(problems))
     )
     return data, faults
 

@@ -112,10 +112,10 @@ class Faults:
         text: The document.
         source: What to call it.
         subject: What it is: the first word of each message.
-        error: Makes the exception of the messages.
+        error: Makes the exception of the messages and the keys that they are of.
 
     Attributes:
-        found: (line, message) of each.
+        found: (line, message, path) of each.
     """
 
     def __init__(
@@ -123,13 +123,13 @@ class Faults:
         text: str,
         source: str,
         subject: str,
-        error: Callable[[list[str]], Exception],
+        error: Callable[[list[str], list[Path]], Exception],
     ) -> None:
         self.source = source
         self.subject = subject
         self.error = error
         self.layout = toml_text.scan(text)
-        self.found: list[tuple[int, str]] = []
+        self.found: list[tuple[int, str, Path]] = []
 
     def add(self, path: Path, message: str) -> None:
         """Add a problem: ``SUBJECT PATH MESSAGE (SOURCE:LINE)``.
@@ -137,17 +137,19 @@ class Faults:
         Raises what ``error`` makes at once when there are ``FAULTS_MOST``: nobody reads on.
         """
         line = toml_text.line_of(self.layout, path)
-        self.found.append((line, f"{self.subject} {dotted(path)} {message} ({self.source}:{line})"))
+        said = f"{self.subject} {dotted(path)} {message} ({self.source}:{line})"
+        self.found.append((line, said, path))
         if len(self.found) == FAULTS_MOST:
             self.raise_if_any()
 
     def raise_if_any(self) -> None:
         """Raise what ``error`` makes of the messages, in order of lines, if there are any."""
         if self.found:
-            messages = [message for _, message in sorted(self.found)]
+            found = sorted(self.found, key=lambda fault: fault[:2])
+            messages = [message for _, message, _ in found]
             if len(messages) == FAULTS_MOST:
                 messages.append(f"The first {FAULTS_MOST} faults are listed, there may be more")
-            raise self.error(messages)
+            raise self.error(messages, [path for _, _, path in found])
 
 
 @dataclass(frozen=True)

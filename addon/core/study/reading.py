@@ -1,22 +1,14 @@
-"""The study file: what it may say, and how it is loaded, checked, resolved and saved.
-
-``docs/study.md`` explains the file key by key. Loading either returns a :class:`Study` or raises
-one :class:`StudyError` that lists every fault. Saving over a file changes only the values that were
-edited and keeps its comments and layout.
-"""
+"""Reading a study file: every key has a rule, and every fault is told at once."""
 
 import math
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from . import factors, seeds, toml_text
-from . import toml_check as rules
-from .dataset import write_file
-from .lighting import (
+from .. import factors
+from .. import toml_check as rules
+from ..lighting import (
     BANDS,
     Component,
     Lighting,
@@ -26,235 +18,30 @@ from .lighting import (
     make_lighting,
     parse_layer,
 )
-from .optics import Camera, distance_for, load_sensors
-from .poses import load_poses
-from .standards import band_midpoint, load_scales
-from .toml_text import format_value
-
-__all__ = [
-    "FAMILIES",
-    "RANDOM_BETAS",
-    "SCENERIES",
-    "CameraSetup",
-    "Outputs",
-    "OwnScenery",
-    "RenderSettings",
-    "Sampling",
-    "Study",
-    "StudyError",
-    "Subject",
-    "dump_study",
-    "load_study",
-    "parse_study",
-    "resolve",
-    "save_study",
-    "with_distances",
-]
-
-PLACES = ("desert", "field", "wharf")
-SCENERY_VARIANTS = 3  # of each place: few, as each multiplies the backgrounds to render
-SCENERIES = tuple(
-    place if variant == 1 else f"{place}-{variant}"
-    for place in PLACES
-    for variant in range(1, SCENERY_VARIANTS + 1)
+from ..optics import Camera, load_sensors
+from ..poses import load_poses
+from ..standards import load_scales
+from .values import (
+    BUILT_FAMILIES,
+    DENOISERS,
+    DISTANCE_KEYS,
+    FAMILIES,
+    LIGHTING_EXTRAS,
+    METHODS,
+    SCENERIES,
+    CameraSetup,
+    Outputs,
+    OwnScenery,
+    RenderSettings,
+    Sampling,
+    Study,
+    StudyError,
+    Subject,
+    lighting_values,
+    with_distances,
 )
-FAMILIES = ("visibility", "nuisance", "verification", "temporal")
-BUILT_FAMILIES = ("visibility",)
-METHODS = ("fast", "exact")
-DENOISERS = ("oidn", "none")
-RANDOM_BETAS = 10  # how many shape coefficients `betas = "random"` draws
-RANDOM_BETAS_LIMIT = 2.0  # standard deviations: bodies that occur, none of the grotesque tails
 
-
-@dataclass(frozen=True)
-class CameraSetup:
-    """The camera and the places it stands at.
-
-    Attributes:
-        sensor: A preset's name, or a label of the study's own.
-        sensor_width_mm: Width of the imaging area.
-        sensor_height_mm: Height of the imaging area.
-        lens_mm: Focal length.
-        fnumber: Focal length / aperture.
-        resolution: (width, height) of the sensor in pixels.
-        window: (width, height) of a centre crop in pixels, None for the whole sensor.
-        scale: The pixel-density scale that ``bands`` are of.
-        bands: Names of bands whose midpoints gave ``distances_m``, else ().
-        densities_px_per_m: Densities that gave ``distances_m``, else ().
-        distances_m: Camera to look-at point.
-        azimuths_deg: Where the camera stands around the subject.
-        elevations_deg: And above the horizontal.
-        look_at_height_m: Height of the look-at point above the ground.
-        shutter_limit_s: The longest exposure.
-        iso: Sensitivity at base gain.
-    """
-
-    sensor: str
-    sensor_width_mm: float
-    sensor_height_mm: float
-    lens_mm: float
-    fnumber: float
-    resolution: tuple[int, int]
-    distances_m: tuple[float, ...]
-    azimuths_deg: tuple[float, ...]
-    elevations_deg: tuple[float, ...]
-    window: tuple[int, int] | None = None
-    scale: str = "dori-2014"
-    bands: tuple[str, ...] = ()
-    densities_px_per_m: tuple[float, ...] = ()
-    look_at_height_m: float = 0.9
-    shutter_limit_s: float = 0.04
-    iso: float = 250.0
-
-    @cached_property
-    def azimuth_index(self) -> Mapping[float, int]:
-        """Azimuth -> its place in ``azimuths_deg``: there may be tens of thousands."""
-        return {azimuth: i for i, azimuth in enumerate(self.azimuths_deg)}
-
-    @cached_property
-    def elevation_index(self) -> Mapping[float, int]:
-        """Elevation -> its place in ``elevations_deg``."""
-        return {elevation: i for i, elevation in enumerate(self.elevations_deg)}
-
-    def optics(self) -> Camera:
-        """Return the pinhole camera."""
-        return Camera(
-            self.sensor_width_mm,
-            self.sensor_height_mm,
-            self.lens_mm,
-            self.fnumber,
-            *self.resolution,
-            self.window,
-        )
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A person.
-
-    Attributes:
-        name: Its label in the dataset.
-        body: ``neutral``, ``male`` or ``female``, which are Limen's own, or the logical name of
-            another one; never a path.
-        body_sha256: The hash that the body's file must have, "" for any.
-        betas: Shape coefficients, or ``"random"``: :func:`resolve` draws them from the study's
-            seed and the subject's name.
-        yaw_deg: Turned counter-clockwise seen from above; 0 faces -Y.
-        textures: Names of the textures it is seen in: Limen's own, as ``limen-texture-00000``, or
-            of images; never a path.
-        texture_sha256: The hashes that their files must have, in the same order; "" for any.
-    """
-
-    name: str
-    body: str = "neutral"
-    body_sha256: str = ""
-    betas: tuple[float, ...] | Literal["random"] = ()
-    yaw_deg: float = 0.0
-    textures: tuple[str, ...] = ("plain",)
-    texture_sha256: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class OwnScenery:
-    """A place of the study's own: a collection in a ``.blend`` file.
-
-    Attributes:
-        name: Its label in the dataset; the file is ``NAME.blend``, never a path.
-        collection: The collection that is taken from the file.
-        anchor: An empty in the file, at the subject's place; its Y axis is north.
-        blend_sha256: The hash that the file must have, "" for any.
-    """
-
-    name: str
-    collection: str = "Limen"
-    anchor: str = "Limen Anchor"
-    blend_sha256: str = ""
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How many views are drawn.
-
-    Attributes:
-        views: Views with a person, drawn evenly over the factors, or ``"all"``.
-        person_free: Share of all views that show nobody, 0 up to 1, or ``"all"``: every background
-            that a drawn view uses.
-    """
-
-    views: int | Literal["all"] = "all"
-    person_free: float | Literal["all"] = "all"
-
-
-@dataclass(frozen=True)
-class RenderSettings:
-    """How views are rendered: ``method`` fast or exact, ``samples`` a pixel, ``denoise``."""
-
-    method: str = "fast"
-    samples: int = 32
-    denoise: str = "oidn"
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """What is written beside the light stack."""
-
-    masks: bool = True
-    depth: bool = True
-    clean: bool = True
-
-
-@dataclass(frozen=True)
-class Study:
-    """A study.
-
-    Attributes:
-        name: Its label.
-        family: ``visibility``; the other families are known and not built yet.
-        seed: What every random choice starts from.
-        camera: Camera and viewpoints.
-        lightings: Light conditions; each is crossed with every view.
-        sceneries: Names of surroundings.
-        subjects: Persons.
-        actions: Names of actions.
-        poses: Names of poses, () for every pose of the actions.
-        sampling: How many views.
-        render: How they are rendered.
-        outputs: What is written.
-        own_sceneries: Those of the sceneries that are files of the user's.
-        unoccluded_fractions: How much of a person things placed before it leave in sight; each
-            view has one of these, drawn from its id.
-    """
-
-    name: str
-    family: str
-    seed: int
-    camera: CameraSetup
-    lightings: tuple[Lighting, ...]
-    sceneries: tuple[str, ...]
-    subjects: tuple[Subject, ...]
-    actions: tuple[str, ...]
-    poses: tuple[str, ...] = ()
-    sampling: Sampling = field(default_factory=Sampling)
-    render: RenderSettings = field(default_factory=RenderSettings)
-    outputs: Outputs = field(default_factory=Outputs)
-    own_sceneries: tuple[OwnScenery, ...] = ()
-    unoccluded_fractions: tuple[float, ...] = (1.0,)
-
-
-class StudyError(ValueError):
-    """A study that cannot be used.
-
-    Attributes:
-        problems: Every fault, a sentence each: the key, what was found, what is allowed, and the
-            file and line.
-    """
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(self.problems))
-
-
-# --- loading -------------------------------------------------------------------------------------
+__all__ = ["library_poses", "lighting_presets", "load_study", "parse_study", "read_study_text"]
 
 
 def load_study(path: Path, *, pose_actions: Mapping[str, str] | None = None) -> Study:
@@ -267,7 +54,9 @@ def load_study(path: Path, *, pose_actions: Mapping[str, str] | None = None) -> 
     Raises:
         StudyError: The file cannot be read or has faults.
     """
-    return parse_study(_read_text(Path(path)), Path(path).as_posix(), pose_actions=pose_actions)
+    return parse_study(
+        read_study_text(Path(path)), Path(path).as_posix(), pose_actions=pose_actions
+    )
 
 
 def parse_study(
@@ -288,27 +77,29 @@ def parse_study(
     except rules.UnreadableError as error:
         raise StudyError([str(error)]) from error
     faults = rules.Faults(text, source, "Study", StudyError)
-    study = _read_study(document, faults, _pose_actions(pose_actions))
+    study = _read_study(
+        document, faults, (library_poses() if pose_actions is None else pose_actions)
+    )
     faults.raise_if_any()
     return study
 
 
-def _read_text(path: Path) -> str:
+def read_study_text(path: Path) -> str:
+    """Return a study file's text.
+
+    Raises:
+        StudyError: It cannot be read.
+    """
     try:
         return rules.read_text(path, "Study")
     except rules.UnreadableError as error:
         raise StudyError([str(error)]) from error
 
 
-def _pose_actions(given: Mapping[str, str] | None) -> Mapping[str, str]:
-    return _embedded_poses() if given is None else given
-
-
-def _embedded_poses() -> Mapping[str, str]:
+def library_poses() -> Mapping[str, str]:
+    """Return pose name -> action of the embedded library and LIMEN_POSES."""
     return {name: pose.action for name, pose in load_poses().items()}
 
-
-# --- reading the tables --------------------------------------------------------------------------
 
 _TOP_KEYS = (
     "name",
@@ -330,9 +121,7 @@ _TOP_KEYS = (
 _CAMERA_KEYS = tuple(f.name for f in fields(CameraSetup))
 _SUBJECT_KEYS = tuple(f.name for f in fields(Subject))
 _SCENERY_KEYS = tuple(f.name for f in fields(OwnScenery))
-_LIGHTING_EXTRAS = ("stars", "lamps_lm", "lamps_colour", "illuminator_cd", "monochrome")
-_LIGHTING_KEYS = ("name", "base", "band", "illuminance_lx", "components", *_LIGHTING_EXTRAS)
-_DISTANCE_KEYS = ("distances_m", "bands", "densities_px_per_m")
+_LIGHTING_KEYS = ("name", "base", "band", "illuminance_lx", "components", *LIGHTING_EXTRAS)
 _BETAS_MOST = 300  # SMPL-X has no more shape coefficients
 
 _DISTANCE_LEAST_M, _DISTANCE_MOST_M = 1, 2000  # beyond arm's length, and before sceneries end
@@ -529,10 +318,10 @@ def _read_distances(setup: CameraSetup, camera: Camera | None, table: rules.Tabl
     faults = table.faults
     scales = load_scales()
     scale = table.take("scale", rules.one_of("a scale", scales), "dori-2014")
-    given = [key for key in _DISTANCE_KEYS if key in table.data]
+    given = [key for key in DISTANCE_KEYS if key in table.data]
     if len(given) != 1:
         found = f"has {' and '.join(given)}" if given else "has no distances"
-        faults.add(("camera", *given[1:2]), f"{found}: give one of {', '.join(_DISTANCE_KEYS)}")
+        faults.add(("camera", *given[1:2]), f"{found}: give one of {', '.join(DISTANCE_KEYS)}")
     bands: tuple[str, ...] = ()
     if scale is not rules.WRONG:
         allowed = [c.name for c in scales[scale].classes[:-1]]
@@ -619,13 +408,14 @@ def _check_own_sceneries(study: Study, faults: rules.Faults) -> None:
             )
 
 
-def _presets() -> dict[str, Lighting]:
+def lighting_presets() -> dict[str, Lighting]:
+    """Return name -> lighting of all presets, the published ones first."""
     return {**load_lightings(), **load_more_lightings()}
 
 
 def _read_lightings(top: rules.Table) -> tuple[Lighting, ...]:
     faults = top.faults
-    presets = _presets()
+    presets = lighting_presets()
     names = top.take(
         "lightings",
         rules.list_of(
@@ -684,7 +474,7 @@ def _read_lighting(
     if len(faults.found) > before:
         return None
     try:
-        return make_lighting(_lighting_values(lighting), "lighting")
+        return make_lighting(lighting_values(lighting), "lighting")
     except LightingError as error:
         faults.add((*path, "components"), f"cannot be used: {error}")
         return None
@@ -866,323 +656,3 @@ def _check_sampling(study: Study, poses: Mapping[str, str], faults: rules.Faults
             factors.sample_views(study, shown)  # how many backgrounds a draw uses shows in the draw
     except factors.SampleError as error:
         faults.add(("sampling", error.key), error.reason)
-
-
-# --- resolving and writing -----------------------------------------------------------------------
-
-
-def resolve(study: Study, *, pose_actions: Mapping[str, str] | None = None) -> Study:
-    """Return the study with nothing left to look up or to draw.
-
-    Random betas are drawn (rounded to 6 decimals, cut off at 2 standard deviations), poses listed,
-    bands and densities replaced by their distances. Resolving again changes nothing.
-
-    Args:
-        study: The study.
-        pose_actions: See :func:`parse_study`.
-    """
-    shown = factors.poses_by_action(study, _pose_actions(pose_actions))
-    return replace(
-        study,
-        camera=replace(study.camera, bands=(), densities_px_per_m=()),
-        subjects=tuple(
-            replace(s, betas=_random_betas(study.seed, s.name)) if s.betas == "random" else s
-            for s in study.subjects
-        ),
-        poses=study.poses or tuple(pose for its in shown.values() for pose in its),
-    )
-
-
-def _random_betas(seed: int, name: str) -> tuple[float, ...]:
-    drawn = seeds.normal(seed, name, "betas", RANDOM_BETAS, limit=RANDOM_BETAS_LIMIT)
-    return tuple(round(float(beta), 6) + 0.0 for beta in drawn)
-
-
-def with_distances(setup: CameraSetup) -> CameraSetup:
-    """Return a camera setup whose ``distances_m`` are those of its bands or densities, if any."""
-    scale = load_scales()[setup.scale]
-    midpoints = tuple(band_midpoint(scale, band) for band in setup.bands)
-    densities = midpoints or setup.densities_px_per_m
-    if not densities:
-        return setup
-    camera = replace(setup, window=None).optics()
-    return replace(setup, distances_m=tuple(distance_for(camera, d) for d in densities))
-
-
-def dump_study(study: Study, *, pose_actions: Mapping[str, str] | None = None) -> str:
-    """Return a study as TOML, resolved and with every preset written out.
-
-    This is the text that a dataset freezes: equal studies give equal texts, and parsing it gives
-    ``resolve(study)``.
-
-    Args:
-        study: The study.
-        pose_actions: See :func:`parse_study`.
-    """
-    study = resolve(study, pose_actions=pose_actions)
-    return _compose(
-        study,
-        _top_values(study),
-        _camera_values(study.camera),
-        [_lighting_values(lighting) for lighting in study.lightings],
-    )
-
-
-def save_study(study: Study, path: Path, *, pose_actions: Mapping[str, str] | None = None) -> None:
-    """Save a study: whole or not at all, and over an existing file only what was edited.
-
-    Comments, order and layout of an existing file stay, keys it lacks are added to their tables,
-    and a study that it already holds leaves it as it is to the byte.
-
-    Args:
-        study: The study.
-        path: The TOML file; it may be there already.
-        pose_actions: See :func:`parse_study`.
-
-    Raises:
-        StudyError: The study has faults, or the file that is there cannot be read or has faults.
-    """
-    path = Path(path)
-    if path.exists():
-        before = _read_text(path)
-        old = parse_study(before, path.as_posix(), pose_actions=pose_actions)
-        if old == study:
-            return
-        text = _edited(before, old, study)
-    else:
-        names = _preset_names(study.lightings)
-        text = _compose(
-            study,
-            {**_top_values(study), "lightings": names},
-            _brief_camera_values(study.camera),
-            [_brief_lighting_values(lighting) for lighting in study.lightings[len(names) :]],
-        )
-    saved = parse_study(text, path.as_posix(), pose_actions=pose_actions)
-    if saved != study:
-        raise StudyError([f"Study is not saved: {_difference(study, saved)}"])
-    write_file(path, text.encode())
-
-
-def _top_values(study: Study) -> dict[str, Any]:
-    return {
-        key: getattr(study, key)
-        for key in ("name", "family", "seed", *_TOP_LISTS)
-        if key != "unoccluded_fractions" or study.unoccluded_fractions != (1.0,)
-    }
-
-
-_TOP_LISTS = ("sceneries", "actions", "poses", "unoccluded_fractions")
-
-
-def _distance_key(setup: CameraSetup) -> str:
-    """Return which of the three ways the distances are given in."""
-    if setup.bands:
-        return "bands"
-    return "densities_px_per_m" if setup.densities_px_per_m else "distances_m"
-
-
-def _camera_values(setup: CameraSetup) -> dict[str, Any]:
-    absent = {*_DISTANCE_KEYS} - {_distance_key(setup)} | (
-        {"window"} if not setup.window else set()
-    )
-    return {key: getattr(setup, key) for key in _CAMERA_ORDER if key not in absent}
-
-
-def _brief_camera_values(setup: CameraSetup) -> dict[str, Any]:
-    values = _camera_values(setup)
-    if setup.sensor in load_sensors():
-        del values["sensor_width_mm"], values["sensor_height_mm"]
-    return values
-
-
-_CAMERA_ORDER = (
-    "sensor",
-    "sensor_width_mm",
-    "sensor_height_mm",
-    "lens_mm",
-    "fnumber",
-    "resolution",
-    "window",
-    "scale",
-    *_DISTANCE_KEYS,
-    "azimuths_deg",
-    "elevations_deg",
-    "look_at_height_m",
-    "shutter_limit_s",
-    "iso",
-)
-
-
-def _lighting_values(lighting: Lighting) -> dict[str, Any]:
-    plain = Lighting(lighting.name, lighting.band, lighting.illuminance_lx, ())
-    absent = {key for key in _LIGHTING_EXTRAS if vars(lighting)[key] == vars(plain)[key]}
-    values = {key: value for key, value in vars(lighting).items() if key not in absent}
-    return {**values, "components": [dict(vars(c)) for c in lighting.components]}
-
-
-def _brief_lighting_values(lighting: Lighting) -> dict[str, Any]:
-    """Return a lighting's table, on the base of the preset it was rescaled from, if of one."""
-    for preset in _presets().values():
-        if replace(preset, name=lighting.name, illuminance_lx=lighting.illuminance_lx) == lighting:
-            return {
-                "name": lighting.name,
-                "base": preset.name,
-                "illuminance_lx": lighting.illuminance_lx,
-            }
-    return _lighting_values(lighting)
-
-
-def _preset_names(lightings: Sequence[Lighting]) -> tuple[str, ...]:
-    """Return the names of the presets that a list of lightings begins with."""
-    presets = _presets()
-    names = []
-    for lighting in lightings:
-        if presets.get(lighting.name) != lighting:
-            break
-        names.append(lighting.name)
-    return tuple(names)
-
-
-def _compose(
-    study: Study,
-    top: Mapping[str, Any],
-    camera: Mapping[str, Any],
-    lightings: Sequence[Mapping[str, Any]],
-) -> str:
-    text = "".join(f"{key} = {format_value(value)}\n" for key, value in top.items())
-    text = toml_text.append_table(text, ("camera",), camera, array=False)
-    for subject in study.subjects:
-        text = toml_text.append_table(text, ("subject",), vars(subject), array=True)
-    for scenery in study.own_sceneries:
-        text = toml_text.append_table(text, ("scenery",), vars(scenery), array=True)
-    for lighting in lightings:
-        text = toml_text.append_table(text, ("lighting",), lighting, array=True)
-    for key in ("sampling", "render", "outputs"):
-        text = toml_text.append_table(text, (key,), vars(getattr(study, key)), array=False)
-    return text
-
-
-def _edited(text: str, old: Study, new: Study) -> str:
-    """Return the text of ``old`` with as few edits as make it say ``new``."""
-    for key in ("name", "family", "seed", *_TOP_LISTS):
-        if getattr(old, key) != getattr(new, key):
-            text = toml_text.set_key(text, (key,), getattr(new, key))
-    text = _edited_camera(text, old.camera, new.camera)
-    text = _edited_tables(text, "subject", old.subjects, new.subjects, vars)
-    text = _edited_tables(text, "scenery", old.own_sceneries, new.own_sceneries, vars)
-    text = _edited_lightings(text, old.lightings, new.lightings)
-    for table in ("sampling", "render", "outputs"):
-        before, after = vars(getattr(old, table)), vars(getattr(new, table))
-        for key, value in after.items():
-            if before[key] != value:
-                text = toml_text.set_key(text, (table, key), value)
-    return text
-
-
-def _edited_camera(text: str, old: CameraSetup, new: CameraSetup) -> str:
-    there = tomllib.loads(text)["camera"]
-    sensors = load_sensors()
-    brief = _brief_camera_values(new)
-    changed = {key for key in _CAMERA_ORDER if getattr(old, key) != getattr(new, key)}
-    if "sensor" in changed:
-        # What the old preset gave silently, the new one may give otherwise.
-        changed |= {"resolution", "lens_mm", "fnumber"}
-    if changed & {"sensor", "sensor_width_mm", "sensor_height_mm", "resolution"}:
-        changed |= {"sensor_width_mm", "sensor_height_mm"}
-        if new.sensor not in sensors:
-            changed |= {"sensor"}
-    if _distance_key(old) == _distance_key(new) != "distances_m":
-        changed -= {"distances_m"}
-    for key in _CAMERA_ORDER:
-        if key not in changed or (key == "sensor" and there.get(key, "own") == new.sensor):
-            continue
-        if key in brief:
-            if key not in there or there[key] != _as_toml(brief[key]):
-                text = toml_text.set_key(text, ("camera", key), brief[key])
-        elif key in there:
-            text = toml_text.delete_key(text, ("camera", key))
-    return text
-
-
-def _as_toml(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _edited_lightings(text: str, old: Sequence[Lighting], new: Sequence[Lighting]) -> str:
-    if old == new:
-        return text
-    old_count = len(tomllib.loads(text).get("lightings", []))
-    presets = _presets()
-    count = len(new) - (len(old) - old_count)
-    tables_stay = count >= 0 and new[count:] == old[old_count:]
-    if not tables_stay or any(presets.get(x.name) != x for x in new[:count]):
-        names_stay = new[:old_count] == old[:old_count]
-        count = old_count if names_stay else len(_preset_names(new))
-    if new[:count] != old[:old_count]:
-        text = toml_text.set_key(text, ("lightings",), [x.name for x in new[:count]])
-    return _edited_tables(text, "lighting", old[old_count:], new[count:], _brief_lighting_values)
-
-
-def _edited_tables(
-    text: str,
-    key: str,
-    old: Sequence[Any],
-    new: Sequence[Any],
-    values_of: Callable[[Any], Mapping[str, Any]],
-) -> str:
-    """Edit an array of tables that have names: in place, by removing some, by appending some."""
-    layout = toml_text.scan(text)
-    had, wanted = [x.name for x in old], [x.name for x in new]
-    in_place = len(old) == len(new) and all(
-        a == b or (a not in wanted and b not in had) for a, b in zip(had, wanted, strict=True)
-    )
-    if not in_place and (key,) in layout.values:  # an array of inline tables
-        if not new:
-            return toml_text.delete_key(text, (key,))
-        return toml_text.set_key(text, (key,), [values_of(item) for item in new])
-    if not in_place:
-        kept = [item for item in old if item.name in wanted]
-        if [item.name for item in kept] != wanted[: len(kept)]:
-            kept = []
-        for i in reversed(range(len(old))):
-            if old[i] not in kept:
-                text = toml_text.delete_table(text, (key, i))
-        old = kept
-    for i, (before, after) in enumerate(zip(old, new, strict=False)):
-        if before != after:
-            text = _edited_table(text, (key, i), before, after, values_of)
-    for item in new[len(old) :]:
-        text = toml_text.append_table(text, (key,), values_of(item), array=True)
-    return text
-
-
-def _edited_table(
-    text: str,
-    path: rules.Path,
-    old: Any,
-    new: Any,
-    values_of: Callable[[Any], Mapping[str, Any]],
-) -> str:
-    changed = {key for key, value in vars(new).items() if value != vars(old)[key]}
-    values = values_of(new)
-    base = (*path, "base")
-    if "components" in changed and base in toml_text.scan(text).values:
-        text = toml_text.delete_key(text, base)
-        values, changed = _lighting_values(new), set(vars(new))
-    if "components" in changed:
-        values = _lighting_values(new)
-    for key in vars(new):
-        if key in changed:
-            value = values[key] if key in values else getattr(new, key)
-            text = toml_text.set_key(text, (*path, key), value)
-    return text
-
-
-def _difference(study: object, saved: object, where: str = "") -> str:
-    """Return where what the file would say first differs from a study, in words."""
-    if is_dataclass(study) and is_dataclass(saved) and type(study) is type(saved):
-        for f in fields(study):
-            a, b = getattr(study, f.name), getattr(saved, f.name)
-            if a != b:
-                return _difference(a, b, f"{where}.{f.name}" if where else f.name)
-    return f"{where} is {study}, but the file would give {saved}"
