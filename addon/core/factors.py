@@ -37,6 +37,7 @@ __all__ = [
     "poses_by_action",
     "sample_views",
     "view_id",
+    "view_of",
 ]
 
 Level = str | float | None
@@ -107,6 +108,24 @@ def _level_text(level: Level) -> str:
     if level is None:
         return "null"
     return level if isinstance(level, str) else repr(round(float(level), 6) + 0.0)
+
+
+def view_of(study: "Study", factors: Mapping[str, Level]) -> ViewSpec:
+    """Return the view of a study that has given levels, whether or not its sample drew it.
+
+    Args:
+        study: The study.
+        factors: Factor -> level, in the order of ``FACTORS``; distance, azimuth and elevation are
+            levels of the study.
+    """
+    azimuth, elevation = factors["azimuth_deg"], factors["elevation_deg"]
+    return ViewSpec(
+        view_id(study.family, factors),
+        study.family,
+        factors,
+        camera_label(study, azimuth, elevation),  # type: ignore[arg-type]
+        factors["action"] is not None,
+    )
 
 
 def camera_label(study: "Study", azimuth_deg: float, elevation_deg: float) -> str:
@@ -314,15 +333,7 @@ _PATIENCE = 100
 
 
 def _view(study: "Study", levels: Levels) -> ViewSpec:
-    factors = dict(zip(FACTORS, levels, strict=True))
-    azimuth, elevation = levels[AZIMUTH], levels[ELEVATION]
-    return ViewSpec(
-        view_id(study.family, factors),
-        study.family,
-        factors,
-        camera_label(study, azimuth, elevation),  # type: ignore[arg-type]
-        levels[ACTION] is not None,
-    )
+    return view_of(study, dict(zip(FACTORS, levels, strict=True)))
 
 
 def _poses_of(study: "Study", poses: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:

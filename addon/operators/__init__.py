@@ -2,12 +2,18 @@
 
 import bpy
 
-from . import estimate, preview, render, study, view
+from . import estimate, factors, preview, render, study, view
 from .render import writing
 
 __all__ = ["estimate", "register", "unregister", "writing"]
 
-_CLASSES = (*study.CLASSES, *view.CLASSES, *render.CLASSES, *preview.CLASSES)
+_CLASSES = (
+    *study.CLASSES,
+    *factors.CLASSES,
+    *view.CLASSES,
+    *render.CLASSES,
+    *preview.CLASSES,
+)
 
 
 def register() -> None:

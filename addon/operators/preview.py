@@ -11,7 +11,7 @@ import bpy
 from ..core.dataset import open_dataset
 from ..preferences import limen_command
 from .errors import reporting
-from .view import StudyOperator
+from .study import StudyOperator
 
 __all__ = ["CLASSES"]
 
@@ -47,8 +47,8 @@ class LIMEN_OT_preview_as_camera(StudyOperator, bpy.types.Operator):
         """Return whether a view is shown and the command is installed; says what is missing."""
         if not super().poll(context):
             return False
-        if not context.scene.limen.view_number:
-            cls.poll_message_set("Step to a view first")
+        if not context.scene.limen.view_id:
+            cls.poll_message_set("Place the rig first")
             return False
         if limen_command(context) is None:
             cls.poll_message_set(
@@ -63,11 +63,11 @@ class LIMEN_OT_preview_as_camera(StudyOperator, bpy.types.Operator):
         """Start the command; Blender goes on meanwhile, where it has a window to go on in."""
         settings = context.scene.limen
         root = Path(bpy.path.abspath(self.dataset))
-        media_id = f"{settings.view_id}-{settings.lighting}"
+        media_id = f"{settings.view_id}-{settings.cell.lighting}"
         if media_id not in open_dataset(root).index:
-            light = settings.lighting.replace("_", " ")
+            light = settings.cell.lighting.replace("_", " ")
             self.report(
-                {"ERROR"}, f"view {settings.view_number} is not in {root} under {light}: render it"
+                {"ERROR"}, f"view {settings.view_id} is not in {root} under {light}: render it"
             )
             return {"CANCELLED"}
         self._page = root / "develop" / f"{media_id}.html"

@@ -12,8 +12,7 @@ from ..core.study import Study, dump_study
 from ..preferences import assets_dir
 from ..scene.view import render_view, require_denoiser, set_up_view
 from .errors import reporting
-from .study import folder_of, open_study
-from .view import StudyOperator
+from .study import StudyOperator, folder_of, scene_study
 
 __all__ = ["CLASSES", "writing"]
 
@@ -62,7 +61,7 @@ class LIMEN_OT_render_view(StudyOperator, bpy.types.Operator):
     @reporting
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Set the view up, render it, write its files and rows."""
-        study, specs = open_study(context.scene.limen.study_path, folder_of(self.assets))
+        study, specs = scene_study(context.scene, folder_of(self.assets))
         if self.number > len(specs):
             self.report({"ERROR"}, f"view {self.number}: the study has {len(specs)} views")
             return {"CANCELLED"}

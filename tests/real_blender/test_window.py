@@ -12,6 +12,9 @@ from pathlib import Path
 
 import cv2
 import pytest
+from limen.addon.core.factors import poses_by_action, sample_views
+from limen.addon.core.study import load_study
+from limen.addon.core.study.reading import library_poses
 from requirements import require
 
 pytestmark = pytest.mark.real_blender
@@ -74,7 +77,9 @@ def sidebar(installed, display, tmp_path_factory):
 
 def test_the_tab_opens_and_shows_a_view_of_the_study(sidebar):
     report, _, _ = sidebar
-    assert (report["tab"], report["view"]) == ("Limen", 1)
+    study = load_study(STUDY)
+    first = sample_views(study, poses_by_action(study, library_poses()))[0]
+    assert (report["tab"], report["view"]) == ("Limen", first.view_id)
 
 
 def test_the_panels_are_drawn_with_text_and_fields(sidebar):

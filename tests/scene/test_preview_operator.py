@@ -25,10 +25,9 @@ def shown(blender, root, monkeypatch):
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     view_id = next(v for v, view in open_dataset(root).views.items() if view["target_present"])
     settings = bpy.context.scene.limen
-    settings.study_path = str(root / "study.toml")
-    settings.view_id, settings.view_number, settings.lighting = view_id, 1, "night"
+    settings.is_open, settings.view_id, settings.cell.lighting = True, view_id, "night"
     yield settings
-    settings.study_path, settings.view_id, settings.view_number = "", "", 0
+    settings.is_open, settings.view_id = False, ""
 
 
 def test_the_page_of_the_shown_view_is_made(shown, root):
@@ -39,7 +38,7 @@ def test_the_page_of_the_shown_view_is_made(shown, root):
 
 def test_a_view_that_is_not_rendered_is_said_so(shown, root):
     shown.view_id = "v000000000000"
-    with pytest.raises(RuntimeError, match=r"view 1 is not in .* under night: render it"):
+    with pytest.raises(RuntimeError, match=r"view v0{12} is not in .* under night: render it"):
         bpy.ops.limen.preview_as_camera(dataset=str(root))
 
 
@@ -65,7 +64,7 @@ def test_without_a_study_a_view_or_the_command_the_button_says_what_is_missing(
 
     monkeypatch.setenv("PATH", str(root))
     assert "'limen' was not found: install Limen with pip" in reason()
-    shown.view_number = 0
-    assert "Step to a view first" in reason()
-    shown.study_path = ""
-    assert "Open a study first" in reason()
+    shown.view_id = ""
+    assert "Place the rig first" in reason()
+    shown.is_open = False
+    assert "Open a study or make a new one first" in reason()

@@ -37,7 +37,7 @@ def step():
     elif steps == 4:
         report = {
             "tab": region.active_panel_category,
-            "view": bpy.context.scene.limen.view_number,
+            "view": bpy.context.scene.limen.view_id,
             "window": [window.width, window.height],
             "sidebar": [region.x, region.y, region.width, region.height],
         }

@@ -1,0 +1,168 @@
+"""What the open study amounts to, worked out again shortly after each edit.
+
+Panels draw many times a second and must not sample a study: they read :func:`state`. Edits call
+:func:`touch`; a timer then does the work once for many of them. Without a window nobody looks, and
+nothing is done.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import bpy
+from bpy.app.handlers import persistent
+
+from ..core.factors import ViewSpec, poses_by_action, sample_views
+from ..core.study import Study, StudyError, brief_text, parse_study
+from ..core.study.reading import library_poses
+
+__all__ = [
+    "Problem",
+    "State",
+    "current_state",
+    "filling",
+    "is_filling",
+    "on_change",
+    "register",
+    "state",
+    "touch",
+    "unregister",
+]
+
+_AFTER_S = 0.2
+_SOURCE = "study"  # what faults of an unsaved study call their file
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a study: a sentence, and the key that it is of, as ("camera", "iso")."""
+
+    text: str
+    path: tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class State:
+    """What a study amounts to.
+
+    Attributes:
+        text: The study as TOML, as it would be saved to a new file.
+        study: The study, None while it has faults.
+        views: Its views, () while it has faults.
+        problems: Its faults.
+    """
+
+    text: str = ""
+    study: Study | None = None
+    views: tuple[ViewSpec, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+_state = State()
+_fillings = 0
+_listeners: list[Callable[[State], None]] = []
+
+
+def state() -> State:
+    """Return what was worked out last; cheap enough to be called while drawing."""
+    return _state
+
+
+def on_change(listener: Callable[[State], None]) -> None:
+    """Have a function called with each new state; the parts of the sidebar register theirs."""
+    if listener not in _listeners:
+        _listeners.append(listener)
+
+
+@contextlib.contextmanager
+def filling() -> Iterator[None]:
+    """Keep property callbacks from completing what is being filled in whole."""
+    global _fillings
+    _fillings += 1
+    try:
+        yield
+    finally:
+        _fillings -= 1
+
+
+def is_filling() -> bool:
+    """Return whether properties are being filled in, rather than edited."""
+    return _fillings > 0
+
+
+def touch(_changed: object = None) -> None:
+    """Have the state worked out soon."""
+    if bpy.app.background or is_filling():
+        return
+    if not bpy.app.timers.is_registered(_update):
+        bpy.app.timers.register(_update, first_interval=_AFTER_S)
+
+
+def current_state(scene: bpy.types.Scene) -> State:
+    """Work a scene's study out now, for operators: an edit a moment ago counts."""
+    global _state
+    from .convert import study_of  # which needs the groups, which need this module
+
+    settings = scene.limen
+    if not settings.is_open:
+        new = State()
+    else:
+        try:
+            text = brief_text(study_of(settings.study))
+        except ValueError as error:  # a camera that cannot be
+            new = State(problems=(Problem(str(error), ("camera",)),))
+        else:
+            new = _state if _state.text == text else _worked_out(text)
+    changed, _state = new != _state, new
+    if changed:
+        for listener in _listeners:
+            listener(new)
+    return new
+
+
+def _worked_out(text: str) -> State:
+    try:
+        study = parse_study(text, _SOURCE)
+    except StudyError as error:
+        paths = [*error.paths, *[()] * len(error.problems)]
+        problems = zip(error.problems, paths, strict=False)
+        return State(text, None, (), tuple(Problem(said, path) for said, path in problems))
+    return State(text, study, sample_views(study, poses_by_action(study, library_poses())))
+
+
+def _update() -> None:
+    """Work out the study of the scene in the window, and have the sidebars drawn again."""
+    window = next(iter(bpy.context.window_manager.windows), None)
+    if window is None:
+        return
+    current_state(window.scene)
+    for window in bpy.context.window_manager.windows:
+        for area in window.screen.areas:
+            if area.type in ("VIEW_3D", "IMAGE_EDITOR"):
+                area.tag_redraw()
+
+
+@persistent
+def _after_jump(*_arguments: object) -> None:
+    """Undo, redo and another file change properties without a callback."""
+    touch()
+
+
+_HANDLERS = ("load_post", "undo_post", "redo_post")
+
+
+def register() -> None:
+    """Follow undo, redo and the opening of files."""
+    for name in _HANDLERS:
+        getattr(bpy.app.handlers, name).append(_after_jump)
+
+
+def unregister() -> None:
+    """Follow nothing any more."""
+    global _state
+    for name in _HANDLERS:
+        getattr(bpy.app.handlers, name).remove(_after_jump)
+    if bpy.app.timers.is_registered(_update):
+        bpy.app.timers.unregister(_update)
+    _listeners.clear()
+    _state = State()
