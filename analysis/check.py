@@ -106,6 +106,7 @@ def check_dataset(
     if not is_photographs(dataset):  # those were not asked for, and measure less
         checks += [
             _check_study(dataset, complete),
+            _check_poses(dataset),
             stage("pixel density", views, _check_density),
             stage("visible shares", views, _check_shares),
         ]
@@ -214,6 +215,20 @@ def _check_study(dataset: Dataset, complete: bool) -> Check:
         problems.append(Problem(path.name, f"no row has its {', '.join(sorted(unlit))}"))
     note = f"{len(missing)} of {len(wanted)} not rendered yet" if missing else "all rendered"
     return Check(name, len(dataset.views), tuple(problems), note)
+
+
+def _check_poses(dataset: Dataset) -> Check:
+    """Every view of a pose has it in the same form: a file changed while a dataset grew shows."""
+    first: dict[str, Row] = {}
+    problems = []
+    posed = [view for _, view in sorted(dataset.views.items()) if view["pose"] is not None]
+    for view in posed:
+        its = view["pose"]
+        other = first.setdefault(its["name"], view)
+        if its != other["pose"]:
+            what = f"its pose {its['name']} is another than that of {other['view_id']}"
+            problems.append(Problem(view["view_id"], what))
+    return Check("poses", len(posed), tuple(problems), f"{len(first)} different")
 
 
 def _check_density(view: Row) -> Iterator[Problem]:

@@ -71,6 +71,8 @@ def report_and_show(
     with _bars_when_needed() as progress:
         made = build_report(dataset, path, labels=labels, embedder=embedder, progress=progress)
     show_scores(made.results)
+    if made.labelled_by:
+        show(f"labels by: {made.labelled_by}")
     show(f"tables: {made.tables[0].parent}")
     show(f"report: {made.page}")
 
@@ -151,7 +153,7 @@ def _show_comparison(pair: tuple[str, str], truth: str, cells: tuple[ComparedCel
     first, second = (escape(visible(name)) for name in pair)
     table.title = (
         f"A: {first}\nB: {second}\nright against {truth}, in percent; p: t test over groups of "
-        "subject and pose"
+        "subject and pose, below the first line adjusted for the number of lines (Holm)"
     )
     table.title_justify = "left"
     table.columns[0].no_wrap = True
@@ -171,7 +173,7 @@ def _show_comparison(pair: tuple[str, str], truth: str, cells: tuple[ComparedCel
             f"{100 * (of.difference.value or 0):+.1f}",
             f"{100 * ends[0]:+.1f} {100 * ends[1]:+.1f}" if ends else "",
             f"{of.only_first:,} / {of.only_second:,}",
-            "–" if of.p_value is None else f"{of.p_value:.2g}",
+            "–" if cell.p_holm is None else f"{cell.p_holm:.2g}",
         )
     console().print(table)
 

@@ -67,11 +67,13 @@ class Report:
         page: The HTML file.
         tables: CSV, Parquet and LaTeX files beside it.
         results: Scores of presence.
+        labelled_by: Who gave the labels that are the truth, in words; "" without labels.
     """
 
     page: Path
     tables: tuple[Path, ...]
     results: Results
+    labelled_by: str
 
 
 def build_report(
@@ -120,7 +122,7 @@ def build_report(
         page = _page(dataset, study, answers, people, results, limits, actions, embedder, note)
     write_file(out, page.encode())
     files = write_tables(tables_directory(out), answers, people, results, limits, actions)
-    return Report(out, files, results)
+    return Report(out, files, results, answers.labels.words if answers.labels else "")
 
 
 def compare_in_dataset(
@@ -152,6 +154,7 @@ def compare_in_dataset(
                 "only_first_right": cell.comparison.only_first,
                 "only_second_right": cell.comparison.only_second,
                 "p": cell.comparison.p_value,
+                "p_holm": cell.p_holm,
                 "p_mcnemar": cell.comparison.p_mcnemar,
                 "n": cell.comparison.difference.n,
                 "clusters": cell.comparison.difference.clusters,
@@ -216,6 +219,7 @@ def _page(
         factors=_factors(dataset, densities),
         settings=_settings(dataset, study),
         lights=_lights(dataset),
+        photographs=_photographs(dataset),
         columns=columns,
         hidden_columns=sum(not column.shown for column in columns),
         crop_m=CROP_M,
@@ -306,7 +310,7 @@ def _counts(dataset: Dataset, answers: Answers) -> list[tuple[str, str]]:
     asked = len(answers.items.keys) if answers.tasks else 0
     counts = [
         (asked, "images asked about"),
-        (len(dataset.index), "images rendered"),
+        (len(dataset.index), "photographs" if _photographs(dataset) else "images rendered"),
         (persons, "views with a person"),
         (len(views) - persons, "views without"),
         (len(lightings), "light conditions"),
@@ -314,6 +318,11 @@ def _counts(dataset: Dataset, answers: Answers) -> list[tuple[str, str]]:
         (len({one.label for one in _all(answers)}), "models"),
     ]
     return [(f"{n:,}", what) for n, what in counts if n]
+
+
+def _photographs(dataset: Dataset) -> bool:
+    """Return whether its images were taken and not rendered."""
+    return all(view["render"]["method"] == "photograph" for view in dataset.views.values())
 
 
 def _densities(dataset: Dataset) -> dict[float, float]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...addon.core import seeds
-from ..metrics.intervals import Comparison, compare_paired, draw_clusters
+from ..metrics.intervals import Comparison, compare_paired, draw_clusters, holm
 from ..metrics.tables import UNKNOWN, cells_of
 from .answers import HUMAN, Answerer, Answers
 
@@ -33,6 +33,8 @@ class ComparedCell:
         first: Share that the first answered right.
         second: Share that the second did.
         comparison: Of the two.
+        p_holm: Its p value among those of all cells, after Holm; that of everything stands alone,
+            as one question was asked of it. None where there is no p value.
     """
 
     factor: str
@@ -40,6 +42,7 @@ class ComparedCell:
     first: float
     second: float
     comparison: Comparison
+    p_holm: float | None
 
 
 def compare_runs(
@@ -87,9 +90,20 @@ def compare_runs(
                     float(np.mean(right[0])),
                     float(np.mean(right[1])),
                     comparison,
+                    comparison.p_value,
                 )
             )
-    return tuple(found)
+    return (found[0], *_adjusted(found[1:]))
+
+
+def _adjusted(cells: Sequence[ComparedCell]) -> list[ComparedCell]:
+    """Return cells whose p values allow for how many were looked at."""
+    tested = [cell for cell in cells if cell.comparison.p_value is not None]
+    adjusted = iter(holm([cell.comparison.p_value or 0.0 for cell in tested]))
+    return [
+        cell if cell.comparison.p_value is None else replace(cell, p_holm=next(adjusted))
+        for cell in cells
+    ]
 
 
 def _named(people: Sequence[Answerer], label: str) -> Answerer:

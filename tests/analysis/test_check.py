@@ -129,6 +129,16 @@ def test_a_view_that_lacks_a_lighting_is_found(root):
     )
 
 
+def test_a_pose_that_changed_while_the_dataset_grew_is_found(root):
+    (part,) = (root / "views").glob("*.jsonl")
+    rows = sorted(map(json.loads, part.read_text().splitlines()), key=lambda r: r["view_id"])
+    first, second = [row for row in rows if row["pose"]][:2]
+    second["pose"] = {**first["pose"], "axis_angle_rad": [[0.1, 0, 0]] * 55}
+    part.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    what = f"its pose {first['pose']['name']} is another than that of {first['view_id']}"
+    assert problems(root, quick=True) == [("poses", second["view_id"], what)]
+
+
 def test_a_view_that_was_not_rendered_yet_is_a_note_or_a_problem(root):
     (views,), (index,) = (root / "views").glob("*.jsonl"), (root / "index").glob("*.jsonl")
     first, *rest = views.read_text().splitlines()

@@ -363,6 +363,15 @@ def test_two_runs_are_compared_question_by_question_in_all_and_by_factor(limits_
     assert [r["factor"] for r in read_csv(tmp_path / "c.csv")][:2] == ["all", "condition"]
 
 
+def test_the_p_values_of_cells_allow_for_how_many_were_looked_at(limits_root):
+    _, (overall, *cells) = compare_in_dataset(limits_root, "keen", "slow")
+    assert overall.p_holm == overall.comparison.p_value
+    tested = [cell for cell in cells if cell.comparison.p_value is not None]
+    least = min(tested, key=lambda cell: cell.comparison.p_value)
+    assert least.p_holm == pytest.approx(min(1, len(tested) * least.comparison.p_value))
+    assert all(cell.p_holm >= cell.comparison.p_value for cell in tested)
+
+
 def test_labels_that_are_asked_for_and_not_there_are_an_error(root):
     with pytest.raises(LabelsChoiceError, match="holds no human labels"):
         load_answers(open_dataset(root), "human")
