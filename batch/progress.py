@@ -4,17 +4,11 @@ import sys
 import time
 from dataclasses import dataclass, field
 
+from ..addon.core.following import duration
+
 __all__ = ["Progress", "duration"]
 
 _LOG_INTERVAL_S = 10.0
-
-
-def duration(seconds: float) -> str:
-    """Return a time span for people: ``45 s``, ``12 min``, ``3 h 20 min``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 @dataclass

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import FrameType
@@ -17,6 +17,8 @@ from .. import register
 from ..addon.core.card import dataset_card
 from ..addon.core.dataset import (
     DatasetError,
+    DoneViews,
+    Row,
     done_views,
     init_dataset,
     log_event,
@@ -24,6 +26,7 @@ from ..addon.core.dataset import (
     write_file,
 )
 from ..addon.core.factors import ViewSpec
+from ..addon.core.poses import MORE_POSES, is_row_of, load_poses
 from ..addon.core.study import Study, dump_study
 from ..addon.core.version import __version__
 from .plan import Planned, plan_jobs
@@ -61,6 +64,16 @@ class _Interrupt:
 
         threading.Thread(target=wait, daemon=True).start()
 
+    def stop_with_file(self, file: Path) -> None:
+        """Let the view in hand be the last one once a file is there: every system has files."""
+
+        def wait() -> None:
+            while not file.exists():
+                time.sleep(0.2)
+            self.asked = True
+
+        threading.Thread(target=wait, daemon=True).start()
+
 
 def main(arguments: Sequence[str]) -> int:
     """Render what the arguments ask for; returns the exit status."""
@@ -75,6 +88,8 @@ def main(arguments: Sequence[str]) -> int:
     interrupt = _Interrupt()
     if options.launched:
         interrupt.stop_with_launcher()
+    if options.stop_file:
+        interrupt.stop_with_file(options.stop_file)
     _prepare_blender()
     try:
         study, specs = open_study(str(options.study), options.assets)
@@ -93,7 +108,9 @@ def main(arguments: Sequence[str]) -> int:
         scene.render.threads_mode, scene.render.threads = "FIXED", options.threads
     try:
         init_dataset(options.out, dump_study(study))
-        _same_blender(options.out)
+        views = open_dataset(options.out).views
+        _same_blender(options.out, views)
+        _same_poses(options.out, views)
         if not (options.out / "README.md").exists():
             write_file(options.out / "README.md", dataset_card(study, specs).encode())
         names = [item.name for item in study.lightings]
@@ -105,7 +122,7 @@ def main(arguments: Sequence[str]) -> int:
             with writing(options.out, f"shard-{options.shard[0]}-of-{options.shard[1]}"):
                 return _render(options, study, Planned(jobs), interrupt)
         jobs, _ = plan_jobs(specs, limit=options.limit)
-        pull = Pull(options.out, jobs, lambda: done_views(options.out, names))
+        pull = Pull(options.out, jobs, DoneViews(options.out, names))
         with in_free_part(options.out, writing):
             return _render(options, study, pull, interrupt)
     except DatasetError as error:
@@ -136,6 +153,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         "processes, into the same DIR, none of them waited for",
     )
     parser.add_argument("--launched", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--stop-file", type=Path, help=argparse.SUPPRESS)  # the sidebar's
     parser.add_argument(
         "--threads",
         type=_positive,
@@ -188,7 +206,7 @@ def _prepare_blender() -> None:
         register()
 
 
-def _same_blender(root: Path) -> None:
+def _same_blender(root: Path, views: Mapping[str, Row]) -> None:
     """Refuse to add to a dataset that another Blender has begun: its pixels would differ.
 
     Raises:
@@ -197,7 +215,7 @@ def _same_blender(root: Path) -> None:
     import bpy
 
     mine = ".".join(str(part) for part in bpy.app.version)
-    for row in open_dataset(root).views.values():
+    for row in views.values():
         try:
             theirs = row["render"]["blender"]
         except (KeyError, TypeError) as error:
@@ -213,6 +231,30 @@ def _same_blender(root: Path) -> None:
         return
 
 
+def _same_poses(root: Path, views: Mapping[str, Row]) -> None:
+    """Refuse to add to a dataset whose poses are other ones by now: a name would mean two.
+
+    Raises:
+        DatasetError: They are.
+    """
+    poses = load_poses()
+    for row in views.values():
+        try:
+            posed = row["pose"]
+            changed = posed is not None and not is_row_of(poses[posed["name"]], posed)
+        except (KeyError, TypeError) as error:
+            raise DatasetError(
+                f"{root}: view {row['view_id']} does not say which pose it shows: the row is "
+                "damaged; limen check tells of others like it"
+            ) from error
+        if changed:
+            raise DatasetError(
+                f"{root}: view {row['view_id']} shows another {posed['name']} than the pose's file "
+                f"holds now: put back the file that it was begun with ({MORE_POSES} says where "
+                "poses of your own lie), or choose another --out"
+            )
+
+
 def _render(
     options: argparse.Namespace, study: Study, views: Planned | Pull, interrupt: _Interrupt
 ) -> int:
@@ -226,6 +268,7 @@ def _render(
         limen=__version__,
         blender=bpy.app.version_string,
         machine=platform.node(),
+        pid=os.getpid(),
         system=platform.platform(),
         device=options.device,
         shard="pull" if options.pull else list(options.shard),
@@ -255,6 +298,7 @@ def _render(
     log_event(
         options.out,
         event="end",
+        pid=os.getpid(),
         seconds=round(seconds, 1),
         rendered=rendered,
         missing=len(missing),

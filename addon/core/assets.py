@@ -10,6 +10,8 @@ from .study import OwnScenery, Subject
 
 __all__ = [
     "EMBEDDED_BODIES",
+    "LICENSED_PLACES",
+    "LICENSED_PREFIX",
     "AssetError",
     "file_sha256",
     "find_body",
@@ -19,8 +21,8 @@ __all__ = [
 
 EMBEDDED_BODIES = ("neutral", "male", "female")
 _BODIES = Path(__file__).parent.parent / "data" / "bodies"
-_LICENSED_PREFIX = "smplx-"
-_LICENSED_PLACES = ("", "smplx", "models/smplx")
+LICENSED_PREFIX = "smplx-"
+LICENSED_PLACES = ("", "smplx", "models/smplx")
 
 
 class AssetError(Exception):
@@ -50,11 +52,11 @@ def find_body(subject: Subject, assets_dir: Path | None) -> Path:
             f"subject {subject.name} has the body '{subject.body}', which is not Limen's own "
             f"({', '.join(EMBEDDED_BODIES)}): say where its file lies with --assets DIR"
         )
-    if subject.body.startswith(_LICENSED_PREFIX):
-        file_name = f"SMPLX_{subject.body.removeprefix(_LICENSED_PREFIX).upper()}.npz"
+    if subject.body.startswith(LICENSED_PREFIX):
+        file_name = f"SMPLX_{subject.body.removeprefix(LICENSED_PREFIX).upper()}.npz"
     else:
         file_name = f"{subject.body}.npz"
-    places = [assets_dir / place / file_name for place in _LICENSED_PLACES]
+    places = [assets_dir / place / file_name for place in LICENSED_PLACES]
     for path in places:
         if path.is_file():
             return path

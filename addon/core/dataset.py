@@ -32,13 +32,16 @@ __all__ = [
     "BusyError",
     "Dataset",
     "DatasetError",
+    "DoneViews",
     "PartWriter",
     "append_table",
+    "check_place",
     "compare",
     "done_views",
     "exclusive",
     "file_record",
     "frozen_study",
+    "held_parts",
     "init_dataset",
     "join",
     "log_event",
@@ -303,20 +306,8 @@ def init_dataset(root: Path, study_text: str) -> None:
         DatasetError: ``root`` holds a dataset of another study, or other files.
     """
     root, study = Path(root), Path(root) / "study.toml"
-    if root.exists() and not root.is_dir():
-        raise DatasetError(f"{root} is a file; a dataset is a directory: choose another name")
+    check_place(root)
     root.mkdir(parents=True, exist_ok=True)
-    foreign = sorted(
-        entry.name
-        for entry in root.iterdir()
-        if entry.name not in ("study.toml", "log.jsonl") and not _PARTIAL.search(entry.name)
-    )
-    # Looked for after listing: a worker that began meanwhile wrote its study before anything else.
-    if foreign and not study.exists():
-        raise DatasetError(
-            f"{root} is not empty and holds no study.toml (found {foreign[0]}): "
-            "choose an empty or a new directory"
-        )
     descriptor = _open_append(root / "log.jsonl")
     try:
         _lock(descriptor, wait=True)
@@ -324,6 +315,39 @@ def init_dataset(root: Path, study_text: str) -> None:
             write_file(study, study_text.encode())
     finally:
         os.close(descriptor)
+    check_place(root, study_text)
+
+
+def check_place(root: Path, study_text: str | None = None) -> None:
+    """Check that a directory is a dataset of a study, or could become one.
+
+    Args:
+        root: It need not be there.
+        study_text: The fully resolved study file; None for any study.
+
+    Raises:
+        DatasetError: ``root`` holds a dataset of another study, or other files.
+    """
+    root, study = Path(root), Path(root) / "study.toml"
+    if not root.exists():
+        return
+    if not root.is_dir():
+        raise DatasetError(f"{root} is a file; a dataset is a directory: choose another name")
+    foreign = sorted(
+        entry.name
+        for entry in root.iterdir()
+        if entry.name not in ("study.toml", "log.jsonl") and not _PARTIAL.search(entry.name)
+    )
+    # Looked for after listing: a worker that began meanwhile wrote its study before anything else.
+    if not study.exists():
+        if foreign:
+            raise DatasetError(
+                f"{root} is not empty and holds no study.toml (found {foreign[0]}): "
+                "choose an empty or a new directory"
+            )
+        return
+    if study_text is None:
+        return
     frozen = study.read_bytes().decode(errors="replace")
     if frozen != study_text:
         raise DatasetError(
@@ -413,6 +437,23 @@ class PartWriter:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def held_parts(root: Path) -> tuple[str, ...]:
+    """Return the names of the parts of a dataset that have a writer now, on this machine or not.
+
+    A part is locked for a moment to find out.
+    """
+    held = []
+    for path in sorted((Path(root) / "views").glob("*.jsonl")):
+        descriptor = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
+        try:
+            _lock(descriptor, wait=False)
+        except OSError:
+            held.append(path.stem)
+        finally:
+            os.close(descriptor)
+    return tuple(held)
 
 
 def log_event(root: Path, **fields: Any) -> None:
@@ -574,34 +615,116 @@ def done_views(root: Path, lightings: Iterable[str] = ()) -> set[str]:
     Raises:
         DatasetError: ``root`` is not a dataset, or a row names a path outside it.
     """
-    root = frozen_study(root).parent
-    sizes: dict[bytes, dict[bytes, int]] = {}
+    return DoneViews(root, lightings)()
 
-    def there(files: list[tuple[bytes, bytes, bytes]]) -> bool:
-        for directory, name, size in files:
-            if directory not in sizes:
-                sizes[directory] = _file_sizes(root, directory.decode(errors="replace"))
-            if sizes[directory].get(name) != int(size):
-                return False
-        return True
 
-    wanted = {f"-{lighting}".encode() for lighting in lightings}
-    done: set[bytes] = set()
-    for path in (root / "views").glob("*.jsonl"):
-        complete: dict[bytes, bool] = {}
-        lit: dict[bytes, set[bytes]] = {}
-        for line in _lines(path)[0]:
+class DoneViews:
+    """:func:`done_views`, asked again and again: each time only what was appended is read.
+
+    A view that was found done stays done: that its files vanish is noticed by a new one.
+
+    Args:
+        root: A dataset.
+        lightings: The study's.
+
+    Raises:
+        DatasetError: ``root`` is not a dataset.
+    """
+
+    def __init__(self, root: Path, lightings: Iterable[str] = ()) -> None:
+        self._root = frozen_study(root).parent
+        self._wanted = {f"-{lighting}".encode() for lighting in lightings}
+        self._parts: dict[str, _PartRead] = {}
+
+    def __call__(self) -> set[str]:
+        """Return their ids.
+
+        Raises:
+            DatasetError: A row names a path outside the dataset.
+        """
+        listed: dict[bytes, dict[bytes, int]] = {}
+
+        def has(file: _File, one_by_one: bool) -> bool:
+            directory, name, size = file
+            if one_by_one:
+                return _file_size(self._root, directory, name) == int(size)
+            if directory not in listed:
+                listed[directory] = _file_sizes(self._root, directory.decode(errors="replace"))
+            return listed[directory].get(name) == int(size)
+
+        done: set[bytes] = set()
+        for path in (self._root / "views").glob("*.jsonl"):
+            # A listing is the faster way to many files, and a long one where few are asked for.
+            again = path.name in self._parts
+            part = self._parts.setdefault(path.name, _PartRead())
+            part.read(path, self._root / "index" / path.name)
+            for view_id, files in part.unseen.items():
+                part.unseen[view_id] = [file for file in files if not has(file, again)]
+            done |= {
+                view_id
+                for view_id, files in part.unseen.items()
+                if not files and (lit := part.lit.get(view_id)) and self._wanted <= lit
+            }
+        return {view_id.decode() for view_id in done}
+
+
+_File = tuple[bytes, bytes, bytes]  # directory, name, size
+
+
+class _PartRead:
+    """How far a part was read, and what its rows said.
+
+    Attributes:
+        unseen: View -> those of its files that were not found in their size so far.
+        lit: View -> lightings of its index rows, as ``-noon_south``.
+    """
+
+    def __init__(self) -> None:
+        self.unseen: dict[bytes, list[_File]] = {}
+        self.lit: dict[bytes, set[bytes]] = {}
+        self._ends = [0, 0]
+
+    def read(self, views: Path, index: Path) -> None:
+        """Take in what was appended; everything where a file was cut short, as after a kill."""
+        # Index rows are written before their view's: read in the other order, they are there.
+        if any(
+            path.is_file() and path.stat().st_size < end
+            for path, end in zip((views, index), self._ends, strict=True)
+        ):
+            self.unseen, self.lit, self._ends = {}, {}, [0, 0]
+        lines: list[list[bytes]] = []
+        for number, path in enumerate((views, index)):
+            if not path.is_file():
+                lines.append(_lines(path)[0])
+                continue
+            with path.open("rb") as file:
+                file.seek(self._ends[number])
+                *whole, rest = file.read().split(b"\n")
+                self._ends[number] = file.tell() - len(rest)
+            lines.append(whole)
+        for line in lines[0]:
             if found := _VIEW_ID_IN_LINE.search(line, max(0, line.rfind(b'"view_id":'))):
                 start = max(0, line.find(b'"files":'))
                 end = line.find(b"}}", start) + 2
-                complete[found[1]] = there(_FILE_IN_VIEW.findall(line, start, end))
-        for line in _lines(root / "index" / path.name)[0]:
+                self.unseen[found[1]] = _FILE_IN_VIEW.findall(line, start, end)
+        unknown = 0  # bytes
+        for line in lines[1]:
+            unknown += len(line) + 1
             found = _ID_IN_LINE.search(line)
-            if found and found[1] in complete:
-                lit.setdefault(found[1], set()).add(found[2])
-                complete[found[1]] &= there(_FILE_IN_INDEX.findall(line))
-        done |= {view_id for view_id in lit if complete[view_id] and wanted <= lit[view_id]}
-    return {view_id.decode() for view_id in done}
+            if found and found[1] in self.unseen:
+                self.lit.setdefault(found[1], set()).add(found[2])
+                self.unseen[found[1]] += _FILE_IN_INDEX.findall(line)
+                unknown = 0
+        # Rows at the end whose view is not there are read again: it comes, or they are cut off.
+        self._ends[1] -= unknown
+
+
+def _file_size(root: Path, directory: bytes, name: bytes) -> int | None:
+    _check_path(directory.decode(errors="replace"))
+    try:
+        return (root / os.fsdecode(directory) / os.fsdecode(name)).stat().st_size
+    except OSError:
+        return None
 
 
 def _file_sizes(root: Path, directory: str) -> dict[bytes, int]:

@@ -49,11 +49,14 @@ class Outfit:
         parts: In the order of their vertices and faces.
         coordinates_m: (N, 3): across, along and through the cloth, for its weave and its pattern.
             Along is downwards at the trunk and legs, and outwards on sleeves.
+        around_m: (N,): how far along the cloth from the middle of front or back, or on a sleeve
+            from its top, to either side. A stripe that runs down or out keeps it.
     """
 
     surface: Surface
     parts: tuple[Part, ...]
     coordinates_m: _Floats
+    around_m: _Floats
 
 
 def dress(body: Body, looks: Appearance) -> Outfit:
@@ -88,7 +91,31 @@ def dress(body: Body, looks: Appearance) -> Outfit:
     coordinates = whole.vertices_m.copy()
     x, y = coordinates[in_sleeve, :2].T
     coordinates[in_sleeve, :2] = np.stack([y, marks.shoulders_x - abs(x)], axis=1)
-    return Outfit(whole, tuple(parts), coordinates)
+    around = _around_m(marks, whole.vertices_m, in_sleeve)
+    return Outfit(whole, tuple(parts), coordinates, around)
+
+
+_TRUNK_RADIUS_M, _SLEEVE_RADIUS_M = 0.15, 0.06  # of a body of 1.70 m
+
+
+def _around_m(marks: Landmarks, points: _Floats, in_sleeve: _Mask) -> _Floats:
+    """How far points (N, 3) at rest are from the middle of front or back, or a sleeve's top (N,).
+
+    Front and back are flat, so that stripes hang straight there; at the flank, where they would
+    lie along the line of sight, the angle about the spine counts.
+    """
+    s = marks.size
+    x, y, z = abs(points[:, 0]), points[:, 1], points[:, 2]
+    angle = np.arctan2(x, abs(z - marks.at["spine2"][2]))
+    share = np.clip((angle - 0.4) / 0.8, 0, 1)
+    share = share**2 * (3 - 2 * share)
+    trunk = (1 - share) * x + share * _TRUNK_RADIUS_M * s * angle
+    start, end = marks.at["left_shoulder"], marks.at["left_wrist"]
+    out = (x - start[0]) / (end[0] - start[0])
+    axis_y, axis_z = (start[k] + out * (end[k] - start[k]) for k in (1, 2))
+    sleeve = _SLEEVE_RADIUS_M * s * np.arctan2(abs(z - axis_z), y - axis_y)
+    around: _Floats = np.where(in_sleeve, sleeve, trunk)
+    return around
 
 
 def _without(surface: Surface, hidden: _Mask) -> Surface:

@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 __all__ = [
     "FACTORS",
     "VIEWS_MOST",
+    "Effect",
     "SampleError",
     "ViewSpec",
     "camera_label",
     "check_views",
     "count_views",
     "export_grid",
+    "factor_effects",
     "grid",
     "largest_sample",
     "media_ids",
@@ -172,6 +174,50 @@ def count_views(study: "Study", poses: Mapping[str, Sequence[str]]) -> int:
     cameras = len(camera.azimuths_deg) * len(camera.elevations_deg)
     looks = sum(len(subject.textures) for subject in study.subjects)
     return places * cameras * looks * sum(len(p) for p in _poses_of(study, poses).values())
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a factor does to the number of views or images.
+
+    Attributes:
+        levels: How many levels it has.
+        times: By how much it multiplies the full cross. Nested factors count within the one above
+            them: a pose within its action, a texture within its subject, on average.
+    """
+
+    levels: int
+    times: float
+
+
+def factor_effects(study: "Study", poses: Mapping[str, Sequence[str]]) -> dict[str, Effect]:
+    """Return what each factor of a study does to the full cross.
+
+    The product of ``times`` over the factors of ``FACTORS`` is :func:`count_views`; ``lighting``
+    multiplies the images of each view, and ``unoccluded`` nothing: it is drawn.
+
+    Args:
+        study: The study.
+        poses: Action -> its poses, see :func:`poses_by_action`.
+    """
+    camera = study.camera
+    shown = sum(len(its) for its in _poses_of(study, poses).values())
+    looks = sum(len(subject.textures) for subject in study.subjects)
+    textures = {name for subject in study.subjects for name in subject.textures}
+    crossed = {
+        "action": study.actions,
+        "scenery": study.sceneries,
+        "distance_m": camera.distances_m,
+        "azimuth_deg": camera.azimuths_deg,
+        "elevation_deg": camera.elevations_deg,
+        "subject": study.subjects,
+        "lighting": study.lightings,
+    }
+    effects = {name: Effect(len(levels), len(levels)) for name, levels in crossed.items()}
+    effects["pose"] = Effect(shown, shown / len(study.actions))
+    effects["texture"] = Effect(len(textures), looks / len(study.subjects))
+    effects["unoccluded"] = Effect(len(study.unoccluded_fractions), 1)
+    return {name: effects[name] for name in ("lighting", *FACTORS, "unoccluded")}
 
 
 def largest_sample(study: "Study", poses: Mapping[str, Sequence[str]]) -> int:

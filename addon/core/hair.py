@@ -48,7 +48,9 @@ def grow_hair(body: Body, marks: Landmarks, style: str) -> dict[str, Surface]:
     if style in ("cap", "cap-bob", "beanie"):
         low = 0.022 if style == "beanie" else 0.012
         hat = _cap(body, marks, 0.016 * s, 0.008 * s, low * s, smooth=10, even=True)
-        parts = {"hair": _cap(body, marks, 0.005 * s, 0.002 * s, 0.0)}
+        hair = _cap(body, marks, 0.005 * s, 0.002 * s, 0.0)
+        # Only what may show at the edge: at the crown it would stand through the cloth.
+        parts = {"hair": clip(hair, 0.03 * s - hairline_m(marks, hair.vertices_m))}
         if style != "beanie":
             hat = join([hat, _brim(body, marks)])
         if style == "cap-bob":

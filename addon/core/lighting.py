@@ -43,6 +43,7 @@ __all__ = [
     "load_more_lightings",
     "make_lighting",
     "parse_layer",
+    "read_lightings",
     "sky_pattern",
 ]
 
@@ -378,6 +379,15 @@ def load_more_lightings() -> dict[str, Lighting]:
 
 @lru_cache
 def _load(path: Path) -> tuple[tuple[str, Lighting], ...]:
+    return tuple(read_lightings(path).items())
+
+
+def read_lightings(path: Path) -> dict[str, Lighting]:
+    """Return name -> lighting from a presets file that may have changed, read anew.
+
+    Raises:
+        LightingError: The file cannot be read or holds a wrong value.
+    """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8")).get("lighting", [])
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -389,4 +399,4 @@ def _load(path: Path) -> tuple[tuple[str, Lighting], ...]:
     for name in names:
         if names.count(name) > 1:
             raise LightingError(f"{path.name}: lighting {name} is defined twice")
-    return tuple(zip(names, lightings, strict=True))
+    return dict(zip(names, lightings, strict=True))

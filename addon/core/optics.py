@@ -23,6 +23,7 @@ __all__ = [
     "load_sensors",
     "look_at_pose",
     "project",
+    "viewpoint_of",
 ]
 
 # Half a pixel at the border of a 1920 pixels wide image; catalogues round sizes to a few microns.
@@ -201,6 +202,28 @@ def look_at_pose(
     look_at = np.array([0.0, 0.0, look_at_height_m])
     position = look_at - distance_m * rotation[2]
     return CameraPose(rotation, -rotation @ position, position)
+
+
+def viewpoint_of(pose: CameraPose, look_at_height_m: float) -> tuple[float, float, float, float]:
+    """Return where a camera stands around a point above the origin, and how far it looks past it.
+
+    The inverse of :func:`look_at_pose`, for a camera that may look anywhere.
+
+    Returns:
+        Azimuth (0 to 360) and elevation in degrees, distance in metres, and the angle in degrees
+        between the optical axis and the direction to the point. A camera straight above or below
+        has azimuth 0.
+    """
+    away = np.asarray(pose.position_m) - [0.0, 0.0, look_at_height_m]
+    distance_m = float(np.linalg.norm(away))
+    if distance_m == 0:
+        return 0.0, 0.0, 0.0, 0.0
+    across_m = math.hypot(away[0], away[1])
+    upright = across_m < 1e-9 * distance_m
+    azimuth_deg = 0.0 if upright else math.degrees(math.atan2(away[0], -away[1])) % 360
+    elevation_deg = math.degrees(math.atan2(away[2], across_m))
+    along = float(-pose.R[2] @ away) / distance_m
+    return azimuth_deg, elevation_deg, distance_m, math.degrees(math.acos(max(-1, min(along, 1))))
 
 
 def project(points_m: ArrayLike, K: ArrayLike, R: ArrayLike, t: ArrayLike) -> FloatArray:

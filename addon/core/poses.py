@@ -25,6 +25,7 @@ __all__ = [
     "Pose",
     "PoseError",
     "actions",
+    "is_row_of",
     "load_poses",
     "mirror",
     "to_toml",
@@ -137,6 +138,11 @@ def actions(poses: Mapping[str, Pose]) -> dict[str, tuple[Pose, ...]]:
     for pose in poses.values():
         grouped[pose.action] = (*grouped.get(pose.action, ()), pose)
     return grouped
+
+
+def is_row_of(pose: Pose, row: Mapping[str, Any]) -> bool:
+    """Whether a view row's ``pose`` is this one, to the six decimals that rows have."""
+    return bool(np.array_equal(row["axis_angle_rad"], pose.axis_angle_rad.round(6)))
 
 
 def mirror(pose: Pose) -> Pose:

@@ -27,7 +27,16 @@ from .assets import AssetError
 from .body import Body
 from .study import Subject
 
-__all__ = ["LAYOUTS", "Texture", "UvMap", "find_texture", "read_uv", "uv_maps"]
+__all__ = [
+    "IMAGE_ENDINGS",
+    "LAYOUTS",
+    "Texture",
+    "UvMap",
+    "find_texture",
+    "layouts_that_show",
+    "read_uv",
+    "uv_maps",
+]
 
 _Floats = NDArray[np.floating[Any]]
 _Ints = NDArray[np.integer[Any]]
@@ -42,7 +51,7 @@ _SHOWN_BY = {
     "smplx-addon": ("smplx-addon",),
     "limen": ("limen",),
 }
-_ENDINGS = (".png", ".jpg", ".jpeg")
+IMAGE_ENDINGS = (".png", ".jpg", ".jpeg")
 _MAGIC = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 _PUBLISHED_UV = "smplx_uv.obj"
 _UV_PLACES = ("", "uv", "smplx", "models/smplx")
@@ -80,6 +89,11 @@ class Texture:
     image: Path | None = None
     sha256: str = ""
     uv: UvMap | None = None
+
+
+def layouts_that_show(layout: str) -> tuple[str, ...]:
+    """Return the layouts of a body that show an image of a layout right."""
+    return _SHOWN_BY[layout]
 
 
 def find_texture(
@@ -137,13 +151,13 @@ def _find_images(subject: Subject, name: str, assets_dir: Path | None) -> dict[s
     folder = assets_dir / "textures"
     found: dict[str, Path] = {}
     for layout in LAYOUTS:
-        for ending in _ENDINGS:
+        for ending in IMAGE_ENDINGS:
             path = folder / layout / f"{name}{ending}"
             if path.is_file():
                 found.setdefault(layout, path)
     if found:
         return found
-    for ending in _ENDINGS:
+    for ending in IMAGE_ENDINGS:
         for place in (assets_dir, folder):
             if (place / f"{name}{ending}").is_file():
                 raise AssetError(

@@ -19,8 +19,6 @@ from ..scene.scenery import SceneryError
 
 __all__ = ["EXPECTED", "reporting"]
 
-Execute = Callable[[bpy.types.Operator, bpy.types.Context], set[str]]
-
 EXPECTED = (
     AssetError,
     BodyError,
@@ -37,15 +35,27 @@ EXPECTED = (
 )
 
 
-def reporting(execute: Execute) -> Execute:
-    """Turn the errors that Limen raises on purpose into the operator's error report."""
+def reporting(function: Callable[..., set[str]]) -> Callable[..., set[str]]:
+    """Turn the errors that Limen raises on purpose into the operator's error report.
 
-    @functools.wraps(execute)
-    def run(self: bpy.types.Operator, context: bpy.types.Context) -> set[str]:
+    For ``execute`` and for ``invoke``: Blender counts their arguments.
+    """
+
+    def attempt(operator: bpy.types.Operator, *arguments: object) -> set[str]:
         try:
-            return execute(self, context)
+            return function(operator, *arguments)
         except EXPECTED as error:
-            self.report({"ERROR"}, str(error))
+            operator.report({"ERROR"}, str(error))
             return {"CANCELLED"}
 
-    return run
+    @functools.wraps(function)
+    def run(self: bpy.types.Operator, context: bpy.types.Context) -> set[str]:
+        return attempt(self, context)
+
+    @functools.wraps(function)
+    def run_event(
+        self: bpy.types.Operator, context: bpy.types.Context, event: bpy.types.Event
+    ) -> set[str]:
+        return attempt(self, context, event)
+
+    return run if function.__code__.co_argcount == 2 else run_event

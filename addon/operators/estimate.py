@@ -1,8 +1,13 @@
-"""What a study will cost on this machine, from a small measured render."""
+"""What a study will cost on this machine, from a small measured render.
+
+:func:`measuring` renders and returns rates; :func:`cost_of` turns rates into the cost of any study,
+without Blender's scene: so an edited study is estimated again at once.
+"""
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,16 +16,18 @@ import numpy as np
 from ..core.factors import ViewSpec
 from ..core.image_io import LayerImage, write_layers, write_png
 from ..core.lighting import layers_of
+from ..core.optics import density_at
 from ..core.study import Study
 from ..scene import lighting, render, stack, stage
 from ..scene.checks import Finding, check_study
 from ..scene.view import find_parts, place_camera, set_up_view, wanted_fraction
 
-__all__ = ["Cost", "check_views", "estimate_cost"]
+__all__ = ["Cost", "Rates", "check_views", "cost_of", "estimate_cost", "measuring"]
 
 _TILE_PX = 320
+_EMPTY_PX = 8
 _SAMPLED_VIEWS = 6
-_FIXED_S = 0.06  # a render of no pixels, with persistent data
+_PERSON_M2 = 1.4  # the box about a person, with its margin
 _IMAGE_S_PER_PX = 0.11e-6  # compose, expose and encode
 
 
@@ -32,6 +39,27 @@ class Cost(NamedTuple):
     plates: int
     seconds: float
     bytes: float
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What rendering takes on a machine and a device, with a denoiser.
+
+    Attributes:
+        render_s: A render of next to no pixels.
+        pixel_s: A pixel of a layer, without its samples: denoising, passes, writing.
+        sample_s: A sample of a pixel.
+        layer_byte: A pixel of a light layer.
+        image_byte: A pixel of a clean image.
+        crop_m2: The area at the person that a layer of its crop covers, in square metres.
+    """
+
+    render_s: float
+    pixel_s: float
+    sample_s: float
+    layer_byte: float
+    image_byte: float
+    crop_m2: float
 
 
 def check_views(
@@ -55,41 +83,130 @@ def estimate_cost(study: Study, specs: Sequence[ViewSpec], assets_dir: Path | No
     find_parts(study, assets_dir)
     if not specs:
         return Cost(0, 0, 0, 0.0, 0)
-    layers = layers_of(study.lightings)
-    exact = study.render.method == "exact"
-    with_person = [spec for spec in specs if spec.target_present]
-    width, height = study.camera.optics().image_px
-    pixels = width * height
     backgrounds = {_background(spec): spec for spec in specs}
     for _, spec in sorted(backgrounds.items()):  # by scenery: each is built once
         place_camera(study, spec)
-    step = max(1, len(with_person) // _SAMPLED_VIEWS)
-    areas = []
-    for spec in with_person[::step][:_SAMPLED_VIEWS]:
+    steps = measuring(study, specs, assets_dir)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cost_of(study, specs, end.value)
+
+
+def measuring(
+    study: Study, specs: Sequence[ViewSpec], assets_dir: Path | None
+) -> Generator[tuple[int, int], None, Rates]:
+    """Render small parts of some of a study's views, in steps, so that a window stays alive.
+
+    Yields how many steps are done, and of how many; returns what rendering takes.
+
+    Raises:
+        ValueError: There are no views.
+        RenderError: The render fails, or this Blender lacks the denoiser.
+        AssetError: A body is missing.
+        SceneryError: A scenery cannot be built, or a camera stands inside it.
+    """
+    if not specs:
+        raise ValueError("there is no view to measure")
+    find_parts(study, assets_dir)
+    layers = layers_of(study.lightings)
+    with_person = [spec for spec in specs if spec.target_present]
+    every = max(1, len(with_person) // _SAMPLED_VIEWS)
+    sampled = with_person[::every][:_SAMPLED_VIEWS]
+    steps = len(sampled or specs[:1]) + 1
+    area_px, scale = 0.0, 0.0
+    for step, spec in enumerate(sampled):
+        yield step, steps
         view = set_up_view(study, spec, assets_dir)
         scenery = str(spec.factors["scenery"])
         boxes = stack.layer_boxes(view.person, scenery, layers, view.camera, view.camera_pose)
-        areas.append(sum(w * h for name, (_, _, w, h) in boxes.items() if name != "alpha"))
-    if not areas:
+        area_px += sum(w * h for name, (_, _, w, h) in boxes.items() if name != "alpha")
+        scale += len(layers) * density_at(view.camera, spec.factors["distance_m"]) ** 2
+    if not sampled:
+        yield 0, steps
         set_up_view(study, specs[0], assets_dir)
-    second_per_px, layer_byte_per_px, image_byte_per_px = _measure_tile(study, width, height)
+    yield steps - 1, steps
+    return Rates(*_measure_tile(study), crop_m2=area_px / scale if scale else 0.0)
+
+
+def _measure_tile(study: Study) -> tuple[float, float, float, float, float]:
+    """Render a tile about the subject; returns the first five of :class:`Rates`."""
+    samples, denoise = study.render.samples, study.render.denoise == "oidn"
+    size = study.camera.optics().image_px
+    tile, empty = _centre(size, _TILE_PX), _centre(size, _EMPTY_PX)
+    area = tile[2] * tile[3]
+    lighting.light_layer(layers_of(study.lightings)[0])
+    render.render_passes(stage.stage_scene(), render.Shot(1, box=tile))  # loads the scene
+    render_s, _ = _timed(render.Shot(1, denoise=denoise, box=empty))
+    one_s, passes = _timed(render.Shot(1, denoise=denoise, box=tile))
+    all_s, sample_s = one_s, max(one_s - render_s, 0)
+    if samples > 1:
+        all_s, passes = _timed(render.Shot(samples, denoise=denoise, box=tile))
+        # A busy machine may take longer for less: no rate is below zero.
+        sample_s = max(all_s - one_s, 0) / (samples - 1)
+    pixel_s = max(all_s - render_s - samples * sample_s, 0)
+    pixels = render.stacked(passes, "Combined", "RGB")
+    with tempfile.TemporaryDirectory(prefix="limen-") as folder:
+        light, image = Path(folder) / "tile.exr", Path(folder) / "tile.png"
+        write_layers(light, {"tile": LayerImage(pixels, (0, 0, *tile[2:]))}, tile[2:])
+        write_png(image, (np.clip(pixels / max(pixels.max(), 1e-6), 0, 1) * 255).astype(np.uint8))
+        layer_bytes, image_bytes = light.stat().st_size, image.stat().st_size
+    return (
+        render_s,
+        pixel_s / area,
+        sample_s / area,
+        layer_bytes / area,
+        image_bytes / area,
+    )
+
+
+def _centre(size: tuple[int, int], side: int) -> tuple[int, int, int, int]:
+    width, height = min(side, size[0]), min(side, size[1])
+    return (size[0] - width) // 2, (size[1] - height) // 2, width, height
+
+
+def _timed(shot: render.Shot) -> tuple[float, dict]:
+    started = time.perf_counter()
+    passes = render.render_passes(stage.stage_scene(), shot)
+    return time.perf_counter() - started, passes
+
+
+def cost_of(study: Study, specs: Sequence[ViewSpec], rates: Rates) -> Cost:
+    """Return what rendering some views of a study costs at given rates."""
+    layers, exact = len(layers_of(study.lightings)), study.render.method == "exact"
+    camera = study.camera.optics()
+    pixels = int(np.prod(camera.image_px))
+    with_person = [spec for spec in specs if spec.target_present]
     hidden = sum(wanted_fraction(study, spec) < 1 for spec in specs)  # each has its own plate
     shared = {_background(spec) for spec in specs if wanted_fraction(study, spec) == 1}
     plates = 0 if exact else len(shared) + hidden
     images = len(specs) * len(study.lightings)
+    ground, person_pixels = study.render, 0.0
     if exact:
-        layer_pixels = images * pixels
-        renders = images
+        layer_pixels, renders = float(images * pixels), images
     else:
-        layer_pixels = plates * len(layers) * pixels + len(with_person) * float(np.mean(areas or 0))
-        renders = (plates + len(with_person)) * len(layers)
+        crops = [
+            min(pixels, rates.crop_m2 * density_at(camera, spec.factors["distance_m"]) ** 2)
+            for spec in with_person
+        ]
+        layer_pixels = layers * (plates * pixels + sum(crops))
+        ground = stack.ground_settings(study.render)
+        if ground != study.render:  # then the person is rendered by itself
+            at_1_m = _PERSON_M2 * density_at(camera, 1.0) ** 2
+            person_pixels = layers * sum(
+                min(pixels, at_1_m / spec.factors["distance_m"] ** 2) for spec in with_person
+            )
+        renders = (plates + 2 * len(with_person)) * layers
     seconds = (
-        layer_pixels * second_per_px
-        + renders * _FIXED_S
-        + len(specs) * (pixels * second_per_px / study.render.samples + 3 * _FIXED_S)
+        layer_pixels * (rates.pixel_s + ground.samples * rates.sample_s)
+        + person_pixels * (rates.pixel_s + study.render.samples * rates.sample_s)
+        + renders * rates.render_s
+        + (len(specs) if exact else plates) * pixels * rates.sample_s  # depth
+        + len(specs) * 3 * rates.render_s  # masks, ruler
         + images * pixels * _IMAGE_S_PER_PX
     )
-    size = layer_pixels * layer_byte_per_px + images * pixels * image_byte_per_px
+    size = layer_pixels * rates.layer_byte + images * pixels * rates.image_byte
     return Cost(len(specs), images, plates, round(seconds, 1), round(size))
 
 
@@ -97,22 +214,3 @@ def _background(spec: ViewSpec) -> tuple:
     """Return what views that share a background have in common."""
     names = ("scenery", "distance_m", "azimuth_deg", "elevation_deg")
     return tuple(spec.factors[name] for name in names)
-
-
-def _measure_tile(study: Study, width: int, height: int) -> tuple[float, float, float]:
-    """Render a tile about the subject; returns seconds, light bytes and image bytes per pixel."""
-    w, h = min(_TILE_PX, width), min(_TILE_PX, height)
-    box = ((width - w) // 2, (height - h) // 2, w, h)
-    shot = render.Shot(study.render.samples, denoise=study.render.denoise == "oidn", box=box)
-    lighting.light_layer(layers_of(study.lightings)[0])
-    render.render_passes(stage.stage_scene(), render.Shot(1, box=box))  # loads the scene
-    started = time.perf_counter()
-    passes = render.render_passes(stage.stage_scene(), shot)
-    seconds = time.perf_counter() - started
-    pixels = render.stacked(passes, "Combined", "RGB")
-    with tempfile.TemporaryDirectory(prefix="limen-") as folder:
-        light, image = Path(folder) / "tile.exr", Path(folder) / "tile.png"
-        write_layers(light, {"tile": LayerImage(pixels, (0, 0, w, h))}, (w, h))
-        write_png(image, (np.clip(pixels / max(pixels.max(), 1e-6), 0, 1) * 255).astype(np.uint8))
-        area = w * h
-        return seconds / area, light.stat().st_size / area, image.stat().st_size / area

@@ -10,7 +10,8 @@ from typing import Any
 
 import bpy
 
-from ..core.lighting import load_lightings, load_more_lightings
+from ..core.appearance import is_procedural, looks
+from ..core.assets import file_sha256
 from ..core.poses import load_poses
 from ..core.study import SCENERIES, StudyError, Subject
 from ..properties import live
@@ -22,11 +23,13 @@ from ..properties.convert import (
     add_texture,
     level_value,
 )
-from ..properties.groups import FACTOR_ITEMS, LimenSettings
+from ..properties.groups import FACTOR_ITEMS, LimenSettings, LimenSubject
 from .errors import reporting
+from .library import licensed_images
+from .lighting import all_presets
 from .study import StudyOperator
 
-__all__ = ["CLASSES", "FACTORS", "Factor", "levels_of_factor"]
+__all__ = ["CLASSES", "FACTORS", "Factor", "add_named", "levels_of_factor", "unit_of"]
 
 _TEXTURES_OFFERED = 100  # of Limen's, which are without end
 _NEW_SUBJECT = "subject-{}"
@@ -39,37 +42,43 @@ class Factor:
     Attributes:
         key: Its name in operators and in ``LimenSettings.factor``.
         choices: Returns the names that can be added; None where levels are numbers, or made.
-        unit: Of its numbers, "" for names.
         first: The number that is added first, and ``step`` what is added to the last for the next.
     """
 
     key: str
     choices: Callable[[], Sequence[str]] | None = None
-    unit: str = ""
     first: float = 0.0
     step: float = 0.0
 
 
-def _lighting_presets() -> dict[str, Any]:
-    return {**load_lightings(), **load_more_lightings()}
+_DISTANCE_UNITS = {"distances_m": "m", "densities_px_per_m": "px/m", "bands": ""}
+
+
+def unit_of(settings: LimenSettings, key: str) -> str:
+    """Return the unit of a factor's numbers, "" where its levels are names or shares."""
+    if key == "distance":
+        return _DISTANCE_UNITS[settings.study.camera.distance_by]
+    return "°" if key in ("azimuth", "elevation") else ""
+
+
+def _textures() -> tuple[str, ...]:
+    own = (f"limen-texture-{i:05d}" for i in range(_TEXTURES_OFFERED))
+    return (*looks(), *own, *licensed_images(bpy.context))
 
 
 FACTORS = {
     factor.key: factor
     for factor in (
-        Factor("lighting", lambda: tuple(_lighting_presets())),
+        Factor("lighting", lambda: tuple(all_presets())),
         Factor("scenery", lambda: SCENERIES),
-        Factor("distance", None, "", 10.0, 10.0),
-        Factor("azimuth", None, "°", 0.0, 45.0),
-        Factor("elevation", None, "°", 0.0, 22.5),
+        Factor("distance", None, 10.0, 10.0),
+        Factor("azimuth", None, 0.0, 45.0),
+        Factor("elevation", None, 0.0, 22.5),
         Factor("action", lambda: tuple({pose.action: 0 for pose in load_poses().values()})),
         Factor("pose", lambda: tuple(load_poses())),
         Factor("subject"),
-        Factor(
-            "texture",
-            lambda: ("plain", *(f"limen-texture-{i:05d}" for i in range(_TEXTURES_OFFERED))),
-        ),
-        Factor("unoccluded", None, "", 1.0, -0.25),
+        Factor("texture", _textures),
+        Factor("unoccluded", None, 1.0, -0.25),
     )
 }
 
@@ -109,16 +118,38 @@ def _choice_items(operator: Any, context: bpy.types.Context) -> list[tuple[str, 
     return _choice_items.kept or [("NONE", "Nothing is left to add", "")]
 
 
-def _add_named(settings: LimenSettings, key: str, name: str) -> None:
+def add_named(settings: LimenSettings, key: str, name: str) -> None:
+    """Add a level to a factor whose levels have names.
+
+    Raises:
+        StudyError: There is no such level, or the study has it.
+    """
+    if not _can_be_added(settings, key, name):
+        raise StudyError([f"'{name}' cannot be added: it is unknown, or there already"])
     study = settings.study
     if key == "lighting":
-        add_lighting(study, _lighting_presets()[name])
+        add_lighting(study, all_presets()[name])
     elif key == "scenery":
         add_scenery(study, name)
     elif key == "texture":
-        add_texture(study.subjects[settings.subject_index], name)
+        _add_texture(study.subjects[settings.subject_index], name)
     else:
         add_level(levels_of_factor(settings, key), name)
+
+
+def _add_texture(subject: LimenSubject, name: str) -> None:
+    """Add a texture, an image of the assets folder with its hash where only one file is meant."""
+    files = () if is_procedural(name) else tuple(licensed_images(bpy.context)[name].values())
+    sha256 = file_sha256(files[0]) if len(files) == 1 else ""
+    add_texture(subject, name, sha256)
+    subject.hashes_given = subject.hashes_given or bool(sha256)
+
+
+def _can_be_added(settings: LimenSettings, key: str, name: str) -> bool:
+    """Return whether a name is a new level; of Limen's textures there are more than are offered."""
+    if key == "texture" and is_procedural(name):
+        return name not in levels_of_factor(settings, key)
+    return name in _choices(settings, key)
 
 
 class LIMEN_OT_add_level(StudyOperator, bpy.types.Operator):
@@ -159,11 +190,7 @@ class LIMEN_OT_add_level(StudyOperator, bpy.types.Operator):
         elif factor.choices is None:
             self._add_number(settings, factor, levels)
         else:
-            name = self.name or self.choice
-            allowed = _choices(settings, factor.key)
-            if name not in allowed:
-                raise StudyError([f"'{name}' cannot be added: it is unknown, or there already"])
-            _add_named(settings, factor.key, name)
+            add_named(settings, factor.key, self.name or self.choice)
         settings.level_index = len(levels) - 1
         live.touch()
         return {"FINISHED"}

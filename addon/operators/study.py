@@ -26,7 +26,15 @@ from ..scene.scenery import declare_own
 from ..scene.view import find_parts
 from .errors import reporting
 
-__all__ = ["CLASSES", "StudyOperator", "check_parts", "folder_of", "open_study", "scene_study"]
+__all__ = [
+    "CLASSES",
+    "StudyOperator",
+    "check_parts",
+    "folder_of",
+    "open_study",
+    "save_scene_study",
+    "scene_study",
+]
 
 _NEW_STUDY = Path(__file__).parent.parent / "data" / "new_study.toml"
 _DEVICES = [("cpu", "CPU", "Render with the processor"), ("gpu", "GPU", "Render with the GPU")]
@@ -197,7 +205,7 @@ class LIMEN_OT_save_study(StudyOperator, bpy.types.Operator):
         """Save it."""
         if not context.scene.limen.study_path:
             raise StudyError(["Study has no file yet: save it as one first"])
-        _save(context.scene, context.scene.limen.study_path)
+        save_scene_study(context.scene, context.scene.limen.study_path)
         self.report({"INFO"}, f"Saved {bpy.path.basename(context.scene.limen.study_path)}")
         return {"FINISHED"}
 
@@ -221,13 +229,18 @@ class LIMEN_OT_save_study_as(StudyOperator, bpy.types.Operator, ExportHelper):
     @reporting
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Save it, and go on with that file."""
-        _save(context.scene, self.filepath)
+        save_scene_study(context.scene, self.filepath)
         context.scene.limen.study_path = self.filepath
         self.report({"INFO"}, f"Saved {bpy.path.basename(self.filepath)}")
         return {"FINISHED"}
 
 
-def _save(scene: bpy.types.Scene, path: str) -> None:
+def save_scene_study(scene: bpy.types.Scene, path: str) -> None:
+    """Save the study that is open in a scene to a file.
+
+    Raises:
+        StudyError: It has faults.
+    """
     now = live.current_state(scene)
     if now.study is None:
         raise StudyError([problem.text for problem in now.problems])

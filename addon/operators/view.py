@@ -1,15 +1,18 @@
 """Show a cell of the study in the scene: scenery, camera, subject and light."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import bpy
 
 from ..core.factors import ViewSpec, view_of
+from ..core.optics import CameraPose, look_at_pose
 from ..core.poses import load_poses
 from ..core.study import Study
 from ..preferences import assets_dir
 from ..scene import lighting, stage
+from ..scene.checks import stand_faults
+from ..scene.subject import PlacedSubject
 from ..scene.view import set_up_view
 from .errors import reporting
 from .study import StudyOperator, folder_of, scene_study
@@ -20,6 +23,9 @@ __all__ = [
     "camera_number",
     "cell_view",
     "levels_of",
+    "light_cell",
+    "note_stand",
+    "rig_pose",
     "set_camera_number",
     "show_cell",
 ]
@@ -47,6 +53,17 @@ def cell_view(scene: bpy.types.Scene, study: Study) -> ViewSpec:
     return view_of(study, factors)
 
 
+def rig_pose(cell: Any, study: Study) -> CameraPose:
+    """Return where the rig's camera of a cell stands."""
+    camera = study.camera
+    return look_at_pose(
+        _at(camera.azimuths_deg, cell.azimuth),
+        _at(camera.elevations_deg, cell.elevation),
+        _at(camera.distances_m, cell.distance),
+        camera.look_at_height_m,
+    )
+
+
 def _present(name: str, names: Sequence[str]) -> str:
     return name if name in names else names[0]
 
@@ -55,8 +72,15 @@ def _at(levels: Sequence[float], index: int) -> float:
     return levels[min(index, len(levels) - 1)]
 
 
-def show_cell(context: bpy.types.Context, assets: str = "") -> None:
+def show_cell(
+    context: bpy.types.Context, assets: str = "", beyond: Mapping[str, Any] | None = None
+) -> None:
     """Set the scene up as its cell says, and light it.
+
+    Args:
+        context: Of the scene.
+        assets: The assets folder, "" for that of the preferences.
+        beyond: Factors in which what is shown differs from the cell, for a look.
 
     Raises:
         StudyError: The study has faults.
@@ -65,9 +89,13 @@ def show_cell(context: bpy.types.Context, assets: str = "") -> None:
     """
     study, _ = scene_study(context.scene, folder_of(assets))
     spec = cell_view(context.scene, study)
-    set_up_view(study, spec, folder_of(assets) or assets_dir(context))
+    seen = view_of(study, {**spec.factors, **beyond}) if beyond else spec
+    shown = set_up_view(study, seen, folder_of(assets) or assets_dir(context))
     _remember(context.scene, study, spec)
-    _light(context.scene, study)
+    if beyond:
+        context.scene.limen.view_id = ""  # it is no view of the study
+    note_stand(context.scene, shown.person)
+    light_cell(context.scene, study)
 
 
 def _remember(scene: bpy.types.Scene, study: Study, spec: ViewSpec) -> None:
@@ -82,11 +110,20 @@ def _remember(scene: bpy.types.Scene, study: Study, spec: ViewSpec) -> None:
     if spec.target_present:
         cell.subject, cell.texture = factors["subject"], factors["texture"]
         cell.pose = factors["pose"]
+        settings.subject_index = max(0, settings.study.subjects.find(cell.subject))
     settings.view_id = spec.view_id
     settings.rig_placed = True
 
 
-def _light(scene: bpy.types.Scene, study: Study) -> None:
+def note_stand(scene: bpy.types.Scene, person: PlacedSubject | None) -> None:
+    """Say in the scene how a person fits the ground of the scenery that is shown."""
+    faults = () if person is None else stand_faults(person.vertices_m)
+    scene.limen.person.faults = "\n".join(what for _, what in faults)
+    scene.limen.person.problem = ""
+
+
+def light_cell(scene: bpy.types.Scene, study: Study) -> None:
+    """Light the scene with its cell's lighting, exposed for the rendered viewport."""
     cell = scene.limen.cell
     named = {item.name: item for item in study.lightings}
     cell.lighting = _present(cell.lighting, list(named))
@@ -298,7 +335,7 @@ class LIMEN_OT_set_lighting(StudyOperator, bpy.types.Operator):
             return {"CANCELLED"}
         if self.name:
             context.scene.limen.cell.lighting = self.name
-        _light(context.scene, study)
+        light_cell(context.scene, study)
         return {"FINISHED"}
 
 

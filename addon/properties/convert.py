@@ -1,7 +1,7 @@
 """A study to a scene's properties and back: what goes in comes out, to the last digit."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -37,8 +37,13 @@ __all__ = [
     "add_subject",
     "add_texture",
     "camera_of",
+    "direct_light",
+    "is_edited",
     "level_value",
+    "lighting_before",
     "lighting_of",
+    "put_betas",
+    "reset_lighting",
     "restate_distances",
     "show_study",
     "study_of",
@@ -70,8 +75,9 @@ def show_study(shown: LimenStudy, study: Study) -> None:
         for lighting in study.lightings:
             add_lighting(shown, lighting)
         own = {scenery.name: scenery for scenery in study.own_sceneries}
+        places = {scenery.name: place for place, scenery in enumerate(study.own_sceneries)}
         for name in study.sceneries:
-            add_scenery(shown, own.get(name, name))
+            add_scenery(shown, own.get(name, name)).own_place = places.get(name, 0)
         for subject in study.subjects:
             add_subject(shown, subject)
         _show_levels(shown.actions, study.actions)
@@ -153,14 +159,20 @@ def add_lighting(shown: LimenStudy, lighting: Lighting) -> LimenLighting:
     item = shown.lightings.add()
     item.name = lighting.name
     item.made_of = json.dumps(asdict(lighting))
+    reset_lighting(item)
+    return item
+
+
+def reset_lighting(item: LimenLighting) -> None:
+    """Take the edits of a lighting back, its name excepted."""
+    lighting = lighting_before(item)
     put_exact(
         item,
         {
             "illuminance_lx": lighting.illuminance_lx,
-            "sun_percent": 100 * _sun_share(lighting),
+            "sun_percent": _sun_percent(lighting),
         },
     )
-    return item
 
 
 def add_scenery(shown: LimenStudy, scenery: str | OwnScenery) -> Any:
@@ -169,7 +181,7 @@ def add_scenery(shown: LimenStudy, scenery: str | OwnScenery) -> Any:
     if isinstance(scenery, str):
         item.name = scenery
         return item
-    item.own = True
+    item.own, item.own_place = True, len(shown.sceneries)
     for key, value in vars(scenery).items():
         setattr(item, key, value)
     return item
@@ -182,7 +194,7 @@ def add_subject(shown: LimenStudy, subject: Subject) -> LimenSubject:
     put_exact(item, {"yaw_deg": subject.yaw_deg})
     item.random_betas = subject.betas == "random"
     if not item.random_betas:
-        _put_betas(item, tuple(subject.betas))
+        put_betas(item, tuple(subject.betas))
     item.hashes_given = bool(subject.texture_sha256)
     hashes = subject.texture_sha256 or [""] * len(subject.textures)
     for name, sha256 in zip(subject.textures, hashes, strict=True):
@@ -197,12 +209,10 @@ def add_texture(subject: LimenSubject, name: str, sha256: str = "") -> Any:
     return texture
 
 
-def _put_betas(item: LimenSubject, betas: tuple[float, ...]) -> None:
+def put_betas(item: LimenSubject, betas: tuple[float, ...]) -> None:
     """Show the first coefficients; all of them, as many as there are, stay in ``exact``."""
-    item.betas = [*betas[:RANDOM_BETAS], *[0.0] * (RANDOM_BETAS - len(betas))]
-    kept = json.loads(item.exact) if item.exact else {}
-    kept["betas"] = [list(item.betas), list(betas)]
-    item.exact = json.dumps(kept)
+    padded = [*betas[:RANDOM_BETAS], *[0.0] * (RANDOM_BETAS - len(betas))]
+    put_exact(item, {"betas": padded}, given={"betas": betas})
 
 
 # --- properties -> study -------------------------------------------------------------------------
@@ -211,6 +221,7 @@ def _put_betas(item: LimenSubject, betas: tuple[float, ...]) -> None:
 def study_of(shown: LimenStudy) -> Study:
     """Return the study that the properties say, faults and all: ``parse_study`` checks its text."""
     own = [item for item in shown.sceneries if item.used and item.own]
+    own.sort(key=lambda item: item.own_place)
     return Study(
         name=shown.name,
         family=shown.family,
@@ -275,39 +286,62 @@ def restate_distances(shown: LimenCamera) -> None:
 
 def lighting_of(shown: LimenLighting) -> Lighting:
     """Return the lighting with the edits to its illuminance and its share of sun."""
-    table: dict[str, Any] = json.loads(shown.made_of)
-    table["components"] = tuple(
-        Component(part["layer"], part["share"], tuple(part["colour"]))
-        for part in table["components"]
-    )
-    table["lamps_colour"] = tuple(table["lamps_colour"])
-    lighting = Lighting(**table | {"name": shown.name})
+    lighting = lighting_before(shown)
     lighting = replace(lighting, illuminance_lx=get_exact(shown, "illuminance_lx"))
-    share = get_exact(shown, "sun_percent") / 100
-    if share != _sun_share(lighting):
-        lighting = _with_sun_share(lighting, share)
+    percent = get_exact(shown, "sun_percent")
+    if percent != _sun_percent(lighting):
+        lighting = _with_sun_share(lighting, percent / 100)
     return lighting
 
 
+def lighting_before(shown: LimenLighting) -> Lighting:
+    """Return the lighting as it was added, under the name that it has now."""
+    made_of: dict[str, Any] = json.loads(shown.made_of)
+    parts = tuple(
+        Component(part["layer"], part["share"], tuple(part["colour"]))
+        for part in made_of["components"]
+    )
+    table = {
+        "name": shown.name,
+        "components": parts,
+        "lamps_colour": tuple(made_of["lamps_colour"]),
+    }
+    return Lighting(**made_of | table)
+
+
+def is_edited(shown: LimenLighting) -> bool:
+    """Return whether a lighting differs from what was added."""
+    return lighting_of(shown) != lighting_before(shown)
+
+
+def _sun_percent(lighting: Lighting) -> float:
+    return 100 * _sun_share(lighting)
+
+
 def _sun_share(lighting: Lighting) -> float:
-    return sum(part.share for part in lighting.components if _is_sun(part))
+    return sum(part.share for part in direct_light(lighting))
+
+
+def direct_light(lighting: Lighting) -> tuple[Component, ...]:
+    """Return what of a lighting comes from one side: sun or moon, else the glow of twilight."""
+    kinds = {part: parse_layer(part.layer).kind for part in lighting.components}
+    for kind in ("sun", "glow"):
+        if kind in kinds.values():
+            return tuple(part for part in lighting.components if kinds[part] == kind)
+    return ()
 
 
 def _with_sun_share(lighting: Lighting, share: float) -> Lighting:
-    """Return a lighting whose suns give a share, in the proportions that they had; sky the rest."""
-    before = _sun_share(lighting)
+    """Return a lighting whose direct light gives a share, in its proportions; sky the rest."""
+    direct, before = direct_light(lighting), _sun_share(lighting)
     if not 0 < before < 1:  # nothing to take from, or nothing to give to
         return lighting
     parts = []
     for part in lighting.components:
-        factor = share / before if _is_sun(part) else (1 - share) / (1 - before)
+        factor = share / before if part in direct else (1 - share) / (1 - before)
         parts.append(replace(part, share=round(part.share * factor, 9)))
     # The shares of a lighting sum to 1 exactly enough to be read back.
     return replace(lighting, components=tuple(part for part in parts if part.share > 0))
-
-
-def _is_sun(part: Component) -> bool:
-    return parse_layer(part.layer).kind == "sun"
 
 
 def _subject(shown: LimenSubject) -> Subject:
@@ -317,20 +351,11 @@ def _subject(shown: LimenSubject) -> Subject:
         shown.name,
         shown.body,
         shown.body_sha256,
-        "random" if shown.random_betas else _betas(shown),
+        "random" if shown.random_betas else get_exact(shown, "betas"),
         get_exact(shown, "yaw_deg"),
         tuple(texture.name for texture in textures),
         hashes if shown.hashes_given else (),
     )
-
-
-def _betas(shown: LimenSubject) -> tuple[float, ...]:
-    betas: tuple[float, ...] = get_exact(shown, "betas")
-    kept: Mapping[str, Any] = json.loads(shown.exact) if shown.exact else {}
-    all_of_them = kept.get("betas", [None, []])[1]
-    if list(betas) == all_of_them or len(all_of_them) <= RANDOM_BETAS:
-        return betas
-    return (*betas, *all_of_them[RANDOM_BETAS:])  # edited, and the body has more
 
 
 def level_value(level: LimenLevel) -> float:

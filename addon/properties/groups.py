@@ -4,11 +4,13 @@ Names, units and ranges are those of the study file. Collections hold the levels
 one that is not ``used`` stays in the list and out of the study.
 """
 
+import json
 import math
 
 import bpy
 
 from ..core.optics import load_sensors
+from ..core.poses import load_poses
 from ..core.standards import load_scales
 from ..core.study import RANDOM_BETAS
 from ..core.study.values import DENOISERS, FAMILIES, METHODS
@@ -19,7 +21,10 @@ __all__ = [
     "FACTOR_ITEMS",
     "LimenCamera",
     "LimenLevel",
+    "LimenLight",
     "LimenLighting",
+    "LimenOverlay",
+    "LimenPerson",
     "LimenSettings",
     "LimenStudy",
     "LimenSubject",
@@ -77,9 +82,40 @@ class LimenLevel(bpy.types.PropertyGroup):
     exact: bpy.props.StringProperty(options={"HIDDEN"})
 
 
+def _light_edited(lighting: "LimenLighting", context: object) -> None:
+    _edited(lighting, context)
+    live.light_edited(lighting.id_data)
+
+
+def _lighting_named(lighting: "LimenLighting", context: object) -> None:
+    """Keep showing the lighting that is chosen, under its new name."""
+    settings = lighting.id_data.limen
+    lightings, index = settings.study.lightings, settings.light.index
+    if not live.is_filling() and index < len(lightings) and lightings[index] == lighting:
+        settings.cell.lighting = lighting.name
+    _edited(lighting, context)
+
+
+def _stops(lighting: "LimenLighting") -> float:
+    return math.log2(lighting.illuminance_lx / _illuminance_before_lx(lighting))
+
+
+def _set_stops(lighting: "LimenLighting", stops: float) -> None:
+    lighting.illuminance_lx = _illuminance_before_lx(lighting) * 2**stops
+
+
+def _illuminance_before_lx(lighting: "LimenLighting") -> float:
+    return float(json.loads(lighting.made_of)["illuminance_lx"]) if lighting.made_of else 1.0
+
+
 class LimenLighting(bpy.types.PropertyGroup):
     """A light condition: a preset, or one of the study's own."""
 
+    name: bpy.props.StringProperty(
+        name="Name",
+        description="The label of the lighting in the dataset: letters, digits, underscores",
+        update=_lighting_named,
+    )
     used: bpy.props.BoolProperty(
         name="Used", description="Part of the study", default=True, update=_edited
     )
@@ -91,15 +127,28 @@ class LimenLighting(bpy.types.PropertyGroup):
         soft_min=0.01,
         soft_max=120_000,
         precision=3,
-        update=_edited,
+        update=_light_edited,
+    )
+    stops: bpy.props.FloatProperty(
+        name="Stops",
+        description="Brighter or darker than the lighting was when it was added; a stop more is "
+        "twice the illuminance",
+        soft_min=-6,
+        soft_max=6,
+        precision=2,
+        get=_stops,
+        set=_set_stops,
+        options={"SKIP_SAVE"},
     )
     sun_percent: bpy.props.FloatProperty(
         name="Sun",
-        description="Share of the sun or moon in the illuminance; the sky gives the rest",
+        description="Share of the sun or moon, else of the glow, in the illuminance, in percent; "
+        "the sky gives the rest",
         min=0,
         max=100,
+        precision=1,
         subtype="PERCENTAGE",
-        update=_edited,
+        update=_light_edited,
     )
     made_of: bpy.props.StringProperty(options={"HIDDEN"})  # JSON of the lighting as it was added
     exact: bpy.props.StringProperty(options={"HIDDEN"})
@@ -112,6 +161,7 @@ class LimenScenery(bpy.types.PropertyGroup):
         name="Used", description="Part of the study", default=True, update=_edited
     )
     own: bpy.props.BoolProperty(options={"HIDDEN"})
+    own_place: bpy.props.IntProperty(options={"HIDDEN"})  # among the [[scenery]] tables of the file
     collection: bpy.props.StringProperty(
         name="Collection", description="What is taken from the .blend file", update=_edited
     )
@@ -132,6 +182,13 @@ class LimenTexture(bpy.types.PropertyGroup):
     sha256: bpy.props.StringProperty(options={"HIDDEN"})
 
 
+def _body_named(subject: "LimenSubject", context: object) -> None:
+    """Forget the hash of the body before: another file has another one."""
+    if not live.is_filling():
+        subject.body_sha256 = ""
+    _edited(subject, context)
+
+
 class LimenSubject(bpy.types.PropertyGroup):
     """A person."""
 
@@ -142,7 +199,7 @@ class LimenSubject(bpy.types.PropertyGroup):
         name="Body",
         description="neutral, male or female are built in; any other name is a licensed body's",
         default=_GENDERS[0],
-        update=_edited,
+        update=_body_named,
         search=lambda _self, _context, text: [g for g in _GENDERS if text.lower() in g],
         search_options={"SUGGESTION"},
     )
@@ -172,7 +229,7 @@ class LimenSubject(bpy.types.PropertyGroup):
         update=_edited,
     )
     textures: bpy.props.CollectionProperty(type=LimenTexture)
-    texture_index: bpy.props.IntProperty()
+    texture_index: bpy.props.IntProperty(name="Texture", min=0)
     hashes_given: bpy.props.BoolProperty(options={"HIDDEN"})
     exact: bpy.props.StringProperty(options={"HIDDEN"})
 
@@ -349,6 +406,16 @@ def _distance_by_chosen(camera: LimenCamera, context: object) -> None:
     _edited(camera, context)
 
 
+def _all_poses_chosen(study: "LimenStudy", context: object) -> None:
+    """Begin the list with all that was shown until now: an empty one would mean all as well."""
+    if not study.all_poses and not len(study.poses) and not live.is_filling():
+        actions = {level.name for level in study.actions if level.used}
+        for name, pose in load_poses().items():
+            if pose.action in actions:
+                study.poses.add().name = name
+    _edited(study, context)
+
+
 class LimenStudy(bpy.types.PropertyGroup):
     """The study."""
 
@@ -373,7 +440,7 @@ class LimenStudy(bpy.types.PropertyGroup):
         name="All poses",
         description="Every pose of the actions; off: those of the list",
         default=True,
-        update=_edited,
+        update=_all_poses_chosen,
     )
     poses: bpy.props.CollectionProperty(type=LimenLevel)
     unoccluded_fractions: bpy.props.CollectionProperty(type=LimenLevel)
@@ -428,6 +495,39 @@ class LimenStudy(bpy.types.PropertyGroup):
     exact: bpy.props.StringProperty(options={"HIDDEN"})
 
 
+def _lighting_shown(cell: "LimenCell", _context: object) -> None:
+    """Choose in the list what is shown."""
+    settings = cell.id_data.limen
+    index = settings.study.lightings.find(cell.lighting)
+    if index not in (-1, settings.light.index):
+        settings.light.index = index
+    live.light_edited(cell.id_data)
+
+
+def _lighting_chosen(light: "LimenLight", _context: object) -> None:
+    """Show the lighting that is chosen in the list, where the study uses it."""
+    settings = light.id_data.limen
+    lightings = settings.study.lightings
+    if live.is_filling() or light.index >= len(lightings):
+        return
+    chosen = lightings[light.index]
+    if chosen.used and chosen.name != settings.cell.lighting:
+        settings.cell.lighting = chosen.name
+
+
+class LimenLight(bpy.types.PropertyGroup):
+    """Which lighting is chosen, and how a cell is previewed."""
+
+    index: bpy.props.IntProperty(
+        name="Lighting", description="Chosen in the list", min=0, update=_lighting_chosen
+    )
+    all_lightings: bpy.props.BoolProperty(
+        name="Light of All Lightings",
+        description="Render what every lighting of the study needs, to change between them at "
+        "once; off: what the shown one needs",
+    )
+
+
 class LimenCell(bpy.types.PropertyGroup):
     """The cell of the study that stands in the scene: a level of every factor."""
 
@@ -438,9 +538,131 @@ class LimenCell(bpy.types.PropertyGroup):
     subject: bpy.props.StringProperty(name="Subject")
     texture: bpy.props.StringProperty(name="Texture")
     pose: bpy.props.StringProperty(name="Pose")
-    lighting: bpy.props.StringProperty(name="Lighting")
+    lighting: bpy.props.StringProperty(name="Lighting", update=_lighting_shown)
     person: bpy.props.BoolProperty(
         name="Person", description="Whether a person stands there", default=True
+    )
+
+
+_ALL_ACTIONS, _OF_STUDY = "ALL", "STUDY"
+_filter_items: list[tuple[str, str, str]] = []
+
+
+def _pose_filter_items(_gallery: object, _context: object) -> list[tuple[str, str, str]]:
+    if not _filter_items:
+        titles = {pose.action: pose.title for pose in load_poses().values()}
+        _filter_items.extend(
+            [
+                (_ALL_ACTIONS, "All actions", "Every pose of the library"),
+                (_OF_STUDY, "In the study", "The poses that the study shows"),
+                *((action, title, f"Poses of {title}") for action, title in titles.items()),
+            ]
+        )
+    return _filter_items
+
+
+class LimenPerson(bpy.types.PropertyGroup):
+    """What is said of the person in the scene, and which poses are offered for it."""
+
+    faults: bpy.props.StringProperty(options={"HIDDEN"})  # a line each; "": it stands well
+    problem: bpy.props.StringProperty(options={"HIDDEN"})  # why an edit is not shown
+    pose_filter: bpy.props.EnumProperty(
+        name="Poses", description="Which poses the gallery offers", items=_pose_filter_items
+    )
+    pose_search: bpy.props.StringProperty(
+        name="Search",
+        description="Only poses with this in their name",
+        options={"TEXTEDIT_UPDATE"},
+    )
+
+
+_fit_items: list[tuple[str, str, str]] = []
+
+
+def _fit_class_items(overlay: "LimenOverlay", _context: object) -> list[tuple[str, str, str]]:
+    scale = load_scales()[overlay.id_data.limen.study.camera.scale]
+    _fit_items[:] = [
+        (item.name, _words(item.name), f"From {item.px_per_m:g} px/m") for item in scale.classes
+    ]
+    return _fit_items
+
+
+class LimenOverlay(bpy.types.PropertyGroup):
+    """What the viewport shows of the cameras, and the lens calculator's question."""
+
+    zones: bpy.props.BoolProperty(
+        name="Zones",
+        description="Where on the flat ground the shown camera reaches which class",
+        default=True,
+    )
+    rig: bpy.props.BoolProperty(
+        name="Cameras", description="Where the cameras of the rig stand", default=True
+    )
+    labels: bpy.props.BoolProperty(
+        name="Labels", description="Class and distances on each zone", default=True
+    )
+    legend: bpy.props.BoolProperty(
+        name="Legend", description="The classes of the scale with their colours", default=True
+    )
+    hud: bpy.props.BoolProperty(
+        name="Readout",
+        description="Density, class, field of view, distance and height of the person in pixels",
+        default=True,
+    )
+    chip: bpy.props.BoolProperty(
+        name="Person in pixels",
+        description="A person at the density of the subject, at true size and enlarged",
+        default=True,
+    )
+    opacity: bpy.props.FloatProperty(
+        name="Opacity",
+        description="Of the zones on the ground",
+        min=0,
+        max=1,
+        default=0.35,
+        subtype="FACTOR",
+    )
+    test_height_m: bpy.props.FloatProperty(
+        name="Height",
+        description="Of the test person, in metres",
+        min=0.3,
+        max=3,
+        default=1.75,
+        precision=2,
+        update=_edited,
+    )
+    fit_class: bpy.props.EnumProperty(
+        name="Class", description="That the lens is to reach", items=_fit_class_items
+    )
+    fit_distance_m: bpy.props.FloatProperty(
+        name="At",
+        description="Distance along the optical axis at which the class is wanted, in metres",
+        min=0.1,
+        max=10_000,
+        soft_max=100,
+        default=10,
+        precision=2,
+    )
+
+
+class LimenBatch(bpy.types.PropertyGroup):
+    """Where the study is rendered to, and with what."""
+
+    output: bpy.props.StringProperty(
+        name="Output",
+        description="Folder of the dataset, a new or an empty one; or one that was begun with this "
+        "study, to go on with it. Empty: in the folder of the preferences, else beside the study",
+        subtype="DIR_PATH",
+        update=_edited,
+    )
+    device: bpy.props.EnumProperty(
+        name="Device",
+        description="What the background Blender renders with",
+        items=[
+            ("cpu", "CPU", "Render with the processor"),
+            ("gpu", "GPU", "Render with the graphics card: Cycles' first backend that finds one"),
+        ],
+        update=_edited,
     )
 
 
@@ -466,7 +688,12 @@ class LimenSettings(bpy.types.PropertyGroup):
         name="Factor", description="Whose levels are listed", items=FACTOR_ITEMS
     )
     level_index: bpy.props.IntProperty(name="Level", min=0)
-    subject_index: bpy.props.IntProperty(name="Subject", min=0)
+    subject_index: bpy.props.IntProperty(name="Subject", min=0, update=_edited)
+    scenery_index: bpy.props.IntProperty(name="Scenery", min=0)
+    person: bpy.props.PointerProperty(type=LimenPerson)
+    batch: bpy.props.PointerProperty(type=LimenBatch)
+    overlay: bpy.props.PointerProperty(type=LimenOverlay)
+    light: bpy.props.PointerProperty(type=LimenLight)
 
 
 # In the order of registering: what is pointed at comes first.
@@ -479,5 +706,9 @@ CLASSES = (
     LimenCamera,
     LimenStudy,
     LimenCell,
+    LimenLight,
+    LimenPerson,
+    LimenOverlay,
+    LimenBatch,
     LimenSettings,
 )

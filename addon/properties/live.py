@@ -22,7 +22,10 @@ __all__ = [
     "current_state",
     "filling",
     "is_filling",
+    "light_edited",
     "on_change",
+    "on_edit",
+    "on_light",
     "register",
     "state",
     "touch",
@@ -61,6 +64,8 @@ class State:
 _state = State()
 _fillings = 0
 _listeners: list[Callable[[State], None]] = []
+_followers: list[Callable[[bpy.types.Scene], None]] = []
+_light_followers: list[Callable[[bpy.types.Scene], None]] = []
 
 
 def state() -> State:
@@ -72,6 +77,29 @@ def on_change(listener: Callable[[State], None]) -> None:
     """Have a function called with each new state; the parts of the sidebar register theirs."""
     if listener not in _listeners:
         _listeners.append(listener)
+
+
+def on_edit(follower: Callable[[bpy.types.Scene], None]) -> None:
+    """Have a function called with the scene shortly after edits, undo and redo.
+
+    The state is worked out by then; without a window there are no calls. What only the scene knows,
+    as which subject is chosen, changes no state.
+    """
+    if follower not in _followers:
+        _followers.append(follower)
+
+
+def on_light(follower: Callable[[bpy.types.Scene], None]) -> None:
+    """Have a function called with the scene at each edit of its light, as a slider moves."""
+    if follower not in _light_followers:
+        _light_followers.append(follower)
+
+
+def light_edited(scene: bpy.types.Scene) -> None:
+    """Tell that a lighting was edited, or another one chosen."""
+    if not is_filling():
+        for follower in _light_followers:
+            follower(scene)
 
 
 @contextlib.contextmanager
@@ -136,6 +164,8 @@ def _update() -> None:
     if window is None:
         return
     current_state(window.scene)
+    for follower in _followers:
+        follower(window.scene)
     for window in bpy.context.window_manager.windows:
         for area in window.screen.areas:
             if area.type in ("VIEW_3D", "IMAGE_EDITOR"):
@@ -165,4 +195,6 @@ def unregister() -> None:
     if bpy.app.timers.is_registered(_update):
         bpy.app.timers.unregister(_update)
     _listeners.clear()
+    _followers.clear()
+    _light_followers.clear()
     _state = State()

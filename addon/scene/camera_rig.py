@@ -10,13 +10,25 @@ from .materials import emission_white
 from .mesh import add_object, make_mesh
 from .subject import subject_hidden
 
-__all__ = ["CAMERA", "add_camera", "aim_camera", "measure_density"]
+__all__ = [
+    "CAMERA",
+    "add_camera",
+    "aim_camera",
+    "camera_pose",
+    "is_moved",
+    "measure_density",
+    "set_optics",
+]
 
 CAMERA = "Limen Camera"
 _CLIP_M = (0.05, 6000.0)
 _SENSOR_MM = 36.0
 _RULER_SHARE = 0.8  # of the picture's width, where 1 m does not fit
 _RULER_SAMPLES = 64
+_PLACED = "limen_placed"  # the matrix that the camera was given, by which a dragged one is told
+_MOVED_M = 1e-3
+_FLIP = np.diag([1.0, -1.0, -1.0])  # Blender's cameras: y up, look along -z
+_TURNED = 1e-3  # an element of the rotation: 0.06 degrees
 
 
 def add_camera(scene: bpy.types.Scene) -> bpy.types.Object:
@@ -35,9 +47,18 @@ def aim_camera(scene: bpy.types.Scene, camera: Camera, pose: CameraPose) -> None
         camera: The optics. A window is a centre crop, so it keeps the pixels per metre.
         pose: Where it stands (OpenCV axes).
     """
+    set_optics(scene, camera)
+    rotation = np.eye(4)
+    rotation[:3, :3] = pose.R.T @ _FLIP
+    rotation[:3, 3] = pose.position_m
+    scene.camera.matrix_world = Matrix(rotation.tolist())
+    scene.camera[_PLACED] = rotation.ravel().tolist()
+
+
+def set_optics(scene: bpy.types.Scene, camera: Camera) -> None:
+    """Give the scene's camera its optics and the scene its picture size; the camera stays."""
     width, height = camera.image_px
-    item = scene.camera
-    data = item.data
+    data = scene.camera.data
     data.type = "PERSP"
     data.sensor_fit = "HORIZONTAL"  # AUTO would change the focal length in pixels with the window
     # Blender's sensors are 1 mm wide at least and a small window's part is less: scale both alike.
@@ -47,12 +68,28 @@ def aim_camera(scene: bpy.types.Scene, camera: Camera, pose: CameraPose) -> None
     data.shift_x = data.shift_y = 0.0
     data.clip_start, data.clip_end = _CLIP_M
     data.dof.use_dof = False
-    rotation = np.eye(4)
-    rotation[:3, :3] = pose.R.T @ np.diag([1.0, -1.0, -1.0])  # Blender: y up, looks along -z
-    rotation[:3, 3] = pose.position_m
-    item.matrix_world = Matrix(rotation.tolist())
     scene.render.resolution_x, scene.render.resolution_y = width, height
     scene.render.pixel_aspect_x = scene.render.pixel_aspect_y = 1.0
+
+
+def camera_pose(item: bpy.types.Object) -> CameraPose:
+    """Return where a camera object stands and looks now (OpenCV axes); its scale does not count."""
+    matrix = item.matrix_world
+    rotation = _FLIP @ np.array(matrix.to_quaternion().to_matrix()).T
+    position = np.array(matrix.translation)
+    return CameraPose(rotation, -rotation @ position, position)
+
+
+def is_moved(item: bpy.types.Object) -> bool:
+    """Return whether a camera is elsewhere than :func:`aim_camera` has put it, as when dragged."""
+    placed = item.get(_PLACED)
+    if placed is None:
+        return False
+    now = [value for row in item.matrix_world for value in row]
+    return any(
+        abs(value - before) > (_MOVED_M if i % 4 == 3 else _TURNED)
+        for i, (value, before) in enumerate(zip(now, placed, strict=True))
+    )
 
 
 def measure_density(

@@ -6,7 +6,7 @@ layers are found in the render itself (``stack``).
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -29,7 +29,7 @@ from .scenery import COLLECTION, SceneryError
 from .subject import PASS_INDEX, PlacedSubject, body_model
 from .view import place_camera, place_person, set_up_view, subject_of, wanted_fraction
 
-__all__ = ["Finding", "check_study"]
+__all__ = ["Finding", "check_person", "check_study", "checking", "stand_faults"]
 
 _HIDDEN_MOST = 0.05  # of the points tried: grass about the soles is no occluder
 _POINTS = 160
@@ -53,11 +53,13 @@ class Finding:
             ``texture``.
         error: Whether it must be mended; else it is only told.
         text: What was found and what to do.
+        view_ids: The views that it was found in; () where it is of none in particular.
     """
 
     check: str
     error: bool
     text: str
+    view_ids: tuple[str, ...] = ()
 
 
 @dataclass
@@ -84,6 +86,24 @@ def check_study(
     Raises:
         AssetError: A body is missing.
     """
+    steps = checking(study, specs, assets_dir)
+    while True:
+        try:
+            done, of = next(steps)
+        except StopIteration as end:
+            findings: list[Finding] = end.value
+            return findings
+        if tell is not None:
+            tell(done, of)
+
+
+def checking(
+    study: Study, specs: Sequence[ViewSpec], assets_dir: Path | None
+) -> Generator[tuple[int, int], None, list[Finding]]:
+    """Check as :func:`check_study` does, in steps of about a second, so that a window stays alive.
+
+    Yields how many views are checked, and of how many; returns the findings.
+    """
     notes = _Notes()
     persons = _by_scenery_and_person(specs)
     steps, step = sum(len(views) for views in persons.values()), 0
@@ -96,8 +116,7 @@ def check_study(
         for spec in views:
             _check_view(study, spec, person, assets_dir, notes)
             step += 1
-            if tell is not None:
-                tell(step, steps)
+            yield step, steps
     return [*_findings(notes), *_missing_pictures()]
 
 
@@ -168,18 +187,54 @@ def _check_stand(
     """Check feet, sinking in and self-intersection of a person in a scenery."""
     factors = spec.factors
     who = f"{factors['subject']} in pose {factors['pose']}"
-    gap_m, under = _contact(person.vertices_m)
+    for check, what in stand_faults(person.vertices_m):
+        notes.add(check, f"{who} {what}", spec.view_id)
+    if what := _crossing(study, spec, assets_dir):
+        notes.add("crossed", f"{who} {what}", "")
+
+
+def check_person(
+    study: Study, spec: ViewSpec, person: PlacedSubject, assets_dir: Path | None
+) -> tuple[str, ...]:
+    """Return what is wrong with a person that stands on the stage, as in "is 4 cm in the ground".
+
+    Args:
+        study: Resolved.
+        spec: The view that the person belongs to.
+        person: As it was placed.
+        assets_dir: Where licensed bodies lie.
+
+    Raises:
+        AssetError: The body is missing.
+    """
+    crossing = _crossing(study, spec, assets_dir)
+    found = [what for _, what in stand_faults(person.vertices_m)]
+    return (*found, *([crossing] if crossing else []))
+
+
+def stand_faults(body_m: NDArray[np.float64]) -> tuple[tuple[str, str], ...]:
+    """Return (check, what) of a body (V, 3) that does not fit the ground of the scenery shown."""
+    if not _ground_objects():
+        return (("feet", "stands on hidden ground: show the scenery to have it checked"),)
+    gap_m, under = _contact(body_m)
+    found = []
     if abs(gap_m) > _FEET_MOST_M:
         side = "above" if gap_m > 0 else "in"
-        notes.add("feet", f"{who} is {abs(gap_m) * 100:.0f} cm {side} the ground", spec.view_id)
+        found.append(("feet", f"is {abs(gap_m) * 100:.0f} cm {side} the ground"))
     if under > _UNDER_MOST:
-        notes.add("under", f"{who} has {under:.0%} of its surface under the ground", spec.view_id)
+        found.append(("under", f"has {under:.0%} of its surface under the ground"))
+    return tuple(found)
+
+
+def _crossing(study: Study, spec: ViewSpec, assets_dir: Path | None) -> str:
+    """Return how a view's person passes through itself, "" where it does not."""
     subject = subject_of(study, spec)
     path, betas = find_body(subject, assets_dir), tuple(subject.betas or ())
-    crossed = _crossed_share(path, betas, str(factors["pose"]))
+    crossed = _crossed_share(path, betas, str(spec.factors["pose"]))
     rest = _crossed_share(path, betas, "")
-    if crossed - rest > _CROSSED_MOST:
-        notes.add("crossed", f"{who} passes through itself with {crossed:.0%} of its faces", "")
+    if crossed - rest <= _CROSSED_MOST:
+        return ""
+    return f"passes through itself with {crossed:.0%} of its faces"
 
 
 def _contact(body_m: NDArray[np.float64]) -> tuple[float, float]:
@@ -196,8 +251,13 @@ def _contact(body_m: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _ground_objects() -> list[bpy.types.Object]:
-    """Return what a person stands on: Limen's own ground, or any mesh about the place."""
-    items = [i for i in bpy.data.collections[COLLECTION].all_objects if i.type == "MESH"]
+    """Return what a person stands on and the viewport shows: Limen's ground, or any mesh."""
+    layer = stage.stage_scene().view_layers[0]
+    items = [
+        item
+        for item in bpy.data.collections[COLLECTION].all_objects
+        if item.type == "MESH" and item.visible_get(view_layer=layer)
+    ]
     own = [item for item in items if item.name.startswith(_OWN_GROUND)]
     return own or items
 
@@ -252,7 +312,7 @@ def _findings(notes: _Notes) -> Iterator[Finding]:
             more = f" and {len(views) - _SHOWN_IDS} more" if len(views) > _SHOWN_IDS else ""
             where = f" (view{'s' if len(views) > 1 else ''} {shown}{more})"
         text = f"{what}{where}" + (f": {advice[check]}" if advice[check] else "")
-        yield Finding(check, check not in ("frame", "crossed"), text)
+        yield Finding(check, check not in ("frame", "crossed"), text, tuple(views))
 
 
 def _missing_pictures() -> Iterator[Finding]:

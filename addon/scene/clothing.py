@@ -1,7 +1,8 @@
 """Materials of people: skin, hair, cloth, and painted texture images.
 
-Two attributes of the mesh's points carry what the shaders need: ``limen_cloth`` (where on the cloth
-a point lies, metres) and ``limen_shade`` (factors on the colour).
+Three attributes of the mesh's points carry what the shaders need: ``limen_cloth`` (where on the
+cloth a point lies, metres), ``limen_around`` (how far around the body, metres, in x) and
+``limen_shade`` (factors on the colour).
 """
 
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from ..core.assets import AssetError
 from . import compat
 
 __all__ = [
+    "AROUND_ATTRIBUTE",
     "CLOTH_ATTRIBUTE",
     "SHADE_ATTRIBUTE",
     "UV_MAP",
@@ -24,6 +26,7 @@ __all__ = [
     "skin_material",
 ]
 
+AROUND_ATTRIBUTE = "limen_around"
 CLOTH_ATTRIBUTE = "limen_cloth"
 SHADE_ATTRIBUTE = "limen_shade"
 UV_MAP = "limen_uv"
@@ -87,6 +90,11 @@ class _Shader:
         if self._cloth is None:
             self._cloth = self.attribute(CLOTH_ATTRIBUTE)
         return self._cloth
+
+    def around(self) -> Socket:
+        node = self.tree.nodes.new("ShaderNodeSeparateXYZ")
+        self.tree.links.new(self.attribute(AROUND_ATTRIBUTE), node.inputs[0])
+        return node.outputs[0]
 
     def axis(self, k: int) -> Socket:
         node = self.tree.nodes.new("ShaderNodeSeparateXYZ")
@@ -196,21 +204,35 @@ def _heather(shader: _Shader, cloth: Cloth) -> Rgb | Socket:
     return shader.scaled(cloth.colour, shader.ramp(flecks, 0.25, 0.75, (0.8, 1.2)))
 
 
-def _line(shader: _Shader, axis: int, period_m: float, width: float) -> Socket:
-    """1 on lines across an axis, 0 between; ``width`` is the share of the period they take."""
-    turn = shader.maths("FRACT", shader.maths("DIVIDE", shader.axis(axis), period_m))
+def _line(shader: _Shader, place: Socket, period_m: float, width: float) -> Socket:
+    """1 on lines, 0 between; ``width`` is the share of the period that a line takes."""
+    turn = shader.maths("FRACT", shader.maths("DIVIDE", place, period_m))
     return shader.maths("LESS_THAN", turn, width)
 
 
-def _striped(axis: int, period_m: float, width: float) -> Callable[[_Shader, Cloth], Socket]:
+def _rings(period_m: float, width: float) -> Callable[[_Shader, Cloth], Socket]:
+    """Stripes around the trunk and the sleeves."""
+
     def stripes(shader: _Shader, cloth: Cloth) -> Socket:
-        return shader.mixed(_line(shader, axis, period_m, width), cloth.colour, cloth.second)
+        lines = _line(shader, shader.axis(1), period_m, width)
+        return shader.mixed(lines, cloth.colour, cloth.second)
+
+    return stripes
+
+
+def _stripes_down(period_m: float, width: float) -> Callable[[_Shader, Cloth], Socket]:
+    """Stripes that run down the trunk and out along the sleeves."""
+
+    def stripes(shader: _Shader, cloth: Cloth) -> Socket:
+        lines = _line(shader, shader.around(), period_m, width)
+        return shader.mixed(lines, cloth.colour, cloth.second)
 
     return stripes
 
 
 def _checks(shader: _Shader, cloth: Cloth) -> Socket:
-    across, along = _line(shader, 0, 0.055, 0.45), _line(shader, 1, 0.055, 0.45)
+    across = _line(shader, shader.around(), 0.055, 0.45)
+    along = _line(shader, shader.axis(1), 0.055, 0.45)
     both = shader.maths("MULTIPLY", shader.maths("ADD", across, along), 0.5)
     dark = (cloth.second[0] * 0.6, cloth.second[1] * 0.6, cloth.second[2] * 0.6)
     return shader.mixed(both, cloth.colour, dark)
@@ -245,9 +267,9 @@ def _bands(shader: _Shader, cloth: Cloth) -> Socket:
 _SURFACES: dict[str, Callable[[_Shader, Cloth], Rgb | Socket]] = {
     "plain": _plain,
     "heather": _heather,
-    "stripes": _striped(1, 0.055, 0.5),
-    "wide-stripes": _striped(1, 0.16, 0.5),
-    "fine-stripes": _striped(0, 0.018, 0.25),
+    "stripes": _rings(0.055, 0.5),
+    "wide-stripes": _rings(0.16, 0.5),
+    "fine-stripes": _stripes_down(0.018, 0.25),
     "checks": _checks,
     "faded": _faded,
     "quilted": _quilted,

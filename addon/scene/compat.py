@@ -7,6 +7,7 @@ __all__ = [
     "blender_version",
     "enable_nodes",
     "has_denoiser",
+    "linear_picture_shader",
     "set_multilayer_exr",
     "use_device",
 ]
@@ -30,6 +31,12 @@ def has_denoiser() -> bool:
     return bool(getattr(_cycles, "with_openimagedenoise", False))
 
 
+def linear_picture_shader() -> str:
+    """Return the built-in shader that draws a picture of linear values as it should look."""
+    # Until 4.5 viewports are drawn in linear values, from 5.0 on in those of the screen.
+    return "IMAGE" if bpy.app.version < (5, 0) else "IMAGE_SCENE_LINEAR_TO_REC709_SRGB"
+
+
 def set_multilayer_exr(image_settings: bpy.types.ImageFormatSettings) -> None:
     """Make a render write an uncompressed 32-bit multilayer OpenEXR file."""
     if hasattr(image_settings, "media_type"):  # 5.0 and later: the kind of media comes first
@@ -39,8 +46,10 @@ def set_multilayer_exr(image_settings: bpy.types.ImageFormatSettings) -> None:
     image_settings.exr_codec = "NONE"
 
 
-def enable_nodes(datablock: bpy.types.Material | bpy.types.World) -> bpy.types.NodeTree:
-    """Return the node tree of a material or world, cleared."""
+def enable_nodes(
+    datablock: bpy.types.Material | bpy.types.World | bpy.types.Light,
+) -> bpy.types.NodeTree:
+    """Return the node tree of a material, world or light, cleared."""
     if bpy.app.version < (5, 0):  # always on from 5.0, where setting it warns
         datablock.use_nodes = True
     datablock.node_tree.nodes.clear()

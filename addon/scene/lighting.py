@@ -33,9 +33,10 @@ __all__ = [
     "link_lights",
 ]
 
-SUN = "Limen Sun"
+LIGHTS = "Limen Lights"
 CAMERA_LAMP = "Limen Illuminator"
 _LAMP_MARK = "limen_lamp"
+_SUN_MARK = "limen_sun"
 _CAMERA_LAMP_CONE_DEG = 130.0  # covers the picture of any usual lens
 WORLD = "Limen Sky"
 VIEWPORT_EXPOSURE = 0.7  # stops; shows ground of reflectance 0.35 under 1 lx as middle grey
@@ -79,26 +80,22 @@ def aim_illuminator(scene: bpy.types.Scene) -> None:
 
 
 def add_lights(scene: bpy.types.Scene) -> None:
-    """Give a scene Limen's sun, sky and lamp at the camera, all dark."""
-    lamp = bpy.data.lights.new(SUN, "SUN")
-    lamp.angle = math.radians(SUN_ANGULAR_DIAMETER_DEG)
-    sun = bpy.data.objects.new(SUN, lamp)
-    sun.rotation_mode = "QUATERNION"
-    scene.collection.objects.link(sun)
+    """Give a scene Limen's sky and lamp at the camera, dark. Suns come when they first shine."""
     spot = bpy.data.lights.new(CAMERA_LAMP, "SPOT")
     spot.spot_size, spot.spot_blend = math.radians(_CAMERA_LAMP_CONE_DEG), 0.5
     spot.shadow_soft_size = 0.03
     at_camera = bpy.data.objects.new(CAMERA_LAMP, spot)
     at_camera.visible_camera = False
-    scene.collection.objects.link(at_camera)
+    lights = bpy.data.collections.new(LIGHTS)
+    lights.objects.link(at_camera)
+    scene.collection.children.link(lights)
     scene.world = _make_world()
     _set(_Light())
 
 
 def link_lights(scene: bpy.types.Scene) -> None:
     """Show another scene in the light that is set."""
-    for name in (SUN, CAMERA_LAMP):
-        scene.collection.objects.link(bpy.data.objects[name])
+    scene.collection.children.link(bpy.data.collections[LIGHTS])
     scene.world = bpy.data.worlds[WORLD]
 
 
@@ -164,10 +161,12 @@ def _shine(item: bpy.types.Object, colour: Sequence[float], energy_per_unit: flo
 
 
 def _set(light: _Light) -> None:
-    sun = bpy.data.objects[SUN]
-    if _shine(sun, light.sun_colour) and light.sun is not None:
-        towards = Vector(direction(light.sun.azimuth_deg, light.sun.elevation_deg))
-        sun.rotation_quaternion = towards.to_track_quat("Z", "Y")  # it shines along its -Z
+    if light.sun is not None and not any(item[_SUN_MARK] == light.sun.name for item in _suns()):
+        _add_sun(light.sun)
+    for item in _suns():
+        shines = light.sun is not None and item[_SUN_MARK] == light.sun.name
+        colour = item.data.node_tree.nodes["emission"].inputs["Color"]
+        colour.default_value = (*(light.sun_colour if shines else _BLACK), 1.0)
     # Blender's power of a flat lamp is its flux; a spot's is that of a point lamp, 4 pi times its
     # intensity (1 unit of irradiance is 1 lx).
     for lamp in _lamps():
@@ -178,6 +177,33 @@ def _set(light: _Light) -> None:
         for socket, channel in zip(nodes[kind].inputs, light.sky.get(kind, _BLACK), strict=True):
             socket.default_value = channel
     nodes["towards glow"].inputs[1].default_value = direction(light.glow_azimuth_deg, 0.0)
+
+
+def _suns() -> list[bpy.types.Object]:
+    return [item for item in bpy.data.collections[LIGHTS].objects if _SUN_MARK in item]
+
+
+def _add_sun(layer: Layer) -> None:
+    """Add a sun that stays where it is: its colour alone is set, in a shader.
+
+    Cycles packs the whole scene again for a lamp whose power or direction has changed (half a
+    CPU-second a render), and not for a changed colour in a shader. A sun whose shader is black
+    takes no samples.
+    """
+    lamp = bpy.data.lights.new(layer.name, "SUN")
+    lamp.angle = math.radians(SUN_ANGULAR_DIAMETER_DEG)
+    lamp.energy = 1.0
+    tree = compat.enable_nodes(lamp)
+    emission = tree.nodes.new("ShaderNodeEmission")
+    emission.name = "emission"
+    output = tree.nodes.new("ShaderNodeOutputLight")
+    tree.links.new(emission.outputs[0], output.inputs["Surface"])
+    sun = bpy.data.objects.new(layer.name, lamp)
+    sun[_SUN_MARK] = layer.name
+    sun.rotation_mode = "QUATERNION"
+    towards = Vector(direction(layer.azimuth_deg, layer.elevation_deg))
+    sun.rotation_quaternion = towards.to_track_quat("Z", "Y")  # it shines along its -Z
+    bpy.data.collections[LIGHTS].objects.link(sun)
 
 
 def _make_world() -> bpy.types.World:

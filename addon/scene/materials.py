@@ -17,6 +17,7 @@ __all__ = [
     "painted_material",
     "paved_material",
     "rough_material",
+    "times",
     "water_material",
 ]
 
@@ -96,7 +97,7 @@ def rough_material(
         ):
             vary.inputs[socket].default_value = number
         link(value, vary.inputs["Value"])
-        shade = _times(tree, shade, vary.outputs[0])
+        shade = times(tree, shade, vary.outputs[0])
         if grain.bump_m:
             bump = nodes.new("ShaderNodeBump")
             bump.inputs["Distance"].default_value = grain.bump_m
@@ -310,7 +311,7 @@ def add_haze(
 
 
 def _by_distance(tree: bpy.types.NodeTree, length_m: float) -> bpy.types.NodeSocket:
-    """Return 1 - exp(-d / length) of the distance d from the camera."""
+    """Return 1 - exp(-d / length) of the distance d that a ray has come."""
     distance = tree.nodes.new("ShaderNodeCameraData").outputs["View Distance"]
     power = tree.nodes.new("ShaderNodeMath")
     power.operation = "POWER"
@@ -344,9 +345,10 @@ def emission_white(name: str) -> bpy.types.Material:
     return material
 
 
-def _times(
+def times(
     tree: bpy.types.NodeTree, a: bpy.types.NodeSocket | None, b: bpy.types.NodeSocket
 ) -> bpy.types.NodeSocket:
+    """Return the product of two values, or the second where there is no first."""
     if a is None:
         return b
     node = tree.nodes.new("ShaderNodeMath")

@@ -84,6 +84,8 @@ def configure(scene: bpy.types.Scene, device: str = "cpu") -> str:
     if compat.has_denoiser():
         cycles.denoiser = "OPENIMAGEDENOISE"
         cycles.denoising_prefilter = "FAST"
+        # Nearer to the truth than HIGH at the few samples that are taken, and cheaper.
+        cycles.denoising_quality = "FAST"
     view_layer = scene.view_layers[0]
     view_layer.use_pass_z = True
     view_layer.use_pass_object_index = True

@@ -21,6 +21,7 @@ __all__ = [
     "bare_scene",
     "camera_is_buried",
     "measure_irradiance",
+    "scenery_name",
     "set_camera",
     "set_scenery",
     "setup_stage",
@@ -70,6 +71,12 @@ def set_scenery(name: str) -> None:
     collection = bpy.data.collections.get(scenery.COLLECTION)
     if collection is None or collection.get("limen_scenery") != name:
         scenery.build_scenery(stage_scene(), name)
+
+
+def scenery_name() -> str:
+    """Return which scenery is built, "" for none."""
+    collection = bpy.data.collections.get(scenery.COLLECTION)
+    return "" if collection is None else str(collection.get("limen_scenery", ""))
 
 
 def set_camera(camera: Camera, pose: CameraPose) -> None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +23,8 @@ __all__ = [
     "SUBJECT",
     "PlacedSubject",
     "body_model",
+    "mark_person",
+    "person_marks",
     "place_subject",
     "remove_subject",
     "subject_hidden",
@@ -30,6 +32,7 @@ __all__ = [
 
 SUBJECT = "Limen Subject"
 PASS_INDEX = 1
+_MARK = "limen_"
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,25 @@ def remove_subject() -> None:
             bpy.data.images.remove(image)
 
 
+def mark_person(marks: Mapping[str, str]) -> None:
+    """Note on the person who it is and what it does, so that undo and .blend files know it too."""
+    item = bpy.data.objects[SUBJECT]
+    for name, value in marks.items():
+        item[_MARK + name] = value
+
+
+def person_marks() -> dict[str, str]:
+    """Return what was noted on the person that stands on the stage, {} where there is none."""
+    item = bpy.data.objects.get(SUBJECT)
+    if item is None:
+        return {}
+    return {
+        name.removeprefix(_MARK): str(item[name])
+        for name in item.keys()  # noqa: SIM118 (no dict)
+        if name.startswith(_MARK)
+    }
+
+
 @contextlib.contextmanager
 def subject_hidden() -> Iterator[None]:
     """Leave the person, where there is one, out of renders and rays."""
@@ -178,4 +200,7 @@ def _clothe(mesh: bpy.types.Mesh, outfit: Outfit, looks: Appearance) -> None:
         mesh.materials.append(material)
     mesh.polygons.foreach_set("material_index", index.astype(np.int32))
     add_vectors(mesh, clothing.CLOTH_ATTRIBUTE, outfit.coordinates_m)
+    around = np.zeros_like(outfit.coordinates_m)
+    around[:, 0] = outfit.around_m
+    add_vectors(mesh, clothing.AROUND_ATTRIBUTE, around)
     add_vectors(mesh, clothing.SHADE_ATTRIBUTE, shade)

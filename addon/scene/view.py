@@ -1,7 +1,7 @@
 """One view: set up in the scene, rendered, measured, and described by its dataset rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,33 @@ from ..core.body import stature_m
 from ..core.dataset import file_record
 from ..core.factors import ViewSpec
 from ..core.image_io import LayerImage, write_depth, write_layers, write_png
-from ..core.lighting import ILLUMINATOR, Layer, Lighting, layer_weights, layers_of
+from ..core.lighting import ALPHA, ILLUMINATOR, Layer, Lighting, layer_weights, layers_of
 from ..core.optics import Camera, CameraPose, density_at, look_at_pose, project
 from ..core.poses import Pose, load_poses
-from ..core.study import Study, Subject
+from ..core.study import CameraSetup, Study, Subject
 from ..core.textures import Texture, find_texture
 from ..core.version import __version__
 from . import camera_rig, compat, render, stack, stage
 from .occluder import Occluder, place_occluder, remove_occluder
 from .scenery import SceneryError, lamps_of, scenery_version
-from .subject import PASS_INDEX, PlacedSubject, body_model, place_subject, remove_subject
+from .subject import (
+    PASS_INDEX,
+    PlacedSubject,
+    body_model,
+    mark_person,
+    place_subject,
+    remove_subject,
+    subject_hidden,
+)
 
 __all__ = [
+    "LightPlan",
     "SetView",
+    "clean_image",
     "find_parts",
+    "light_plan",
+    "metered_exposure_s",
+    "person_marks_of",
     "place_camera",
     "place_person",
     "render_view",
@@ -207,8 +220,14 @@ def place_person(study: Study, spec: ViewSpec, assets_dir: Path | None = None) -
     return _place(subject_of(study, spec), pose, str(spec.factors["texture"]), assets_dir)
 
 
+def person_marks_of(subject: Subject, pose: str, texture: str) -> dict[str, str]:
+    """Return what is noted on a person when it is placed: equal marks, an equal person."""
+    shape = (subject.body, subject.body_sha256, subject.betas, subject.yaw_deg)
+    return {"subject": subject.name, "pose": pose, "texture": texture, "shape": repr(shape)}
+
+
 def _place(subject: Subject, pose: Pose, texture: str, assets_dir: Path | None) -> PlacedSubject:
-    return place_subject(
+    person = place_subject(
         (stage.stage_scene(), stage.bare_scene()),
         _body_file(subject, assets_dir),
         subject.betas or (),
@@ -216,6 +235,8 @@ def _place(subject: Subject, pose: Pose, texture: str, assets_dir: Path | None) 
         subject.yaw_deg,
         _texture(subject, texture, assets_dir),
     )
+    mark_person(person_marks_of(subject, pose.name, texture))
+    return person
 
 
 def _stand_in(study: Study, spec: ViewSpec) -> tuple[Subject, Pose, str]:
@@ -254,8 +275,10 @@ def render_view(view: SetView, root: Path) -> tuple[Row, list[Row]]:
         ImageError: A file could not be written.
     """
     files: dict[str, Path] = {}
-    layers, images, plate = _render_light(view, root, files)
-    visible, full, depth_m = _render_masks(view)
+    plan = light_plan(view)
+    layers = plan.layers
+    images, plate = _render_light(view, plan, root, files)
+    visible, full, depth_m = _render_masks(view, plan)
     if view.study.outputs.depth:
         files["depth"] = root / "depth" / f"{view.spec.view_id}.exr"
         write_depth(files["depth"], depth_m)
@@ -296,46 +319,104 @@ def render_view(view: SetView, root: Path) -> tuple[Row, list[Row]]:
     return row, index
 
 
-def _render_light(
-    view: SetView, root: Path, files: dict[str, Path]
-) -> tuple[tuple[Layer, ...], dict[str, LayerImage], stack.Plate | None]:
-    """Render and write the light stack; returns its unit layers, the view's images, the plate."""
+@dataclass(frozen=True)
+class LightPlan:
+    """What is rendered for the light stack of a view.
+
+    Attributes:
+        layers: The unit layers of all the study's lightings, by name.
+        view_seed: Of Cycles, for what is the view's own.
+        plate_name: The background, see :func:`limen.addon.scene.stack.plate_id`; None where each
+            lighting is rendered whole (method ``exact``).
+        plate_seed: Of Cycles, for the background.
+        boxes: Layer name -> what the person changes, ``alpha`` among them; empty without a person.
+    """
+
+    layers: tuple[Layer, ...]
+    view_seed: int
+    plate_name: str | None = None
+    plate_seed: int = 0
+    boxes: Mapping[str, Box] = field(default_factory=dict)
+
+
+def light_plan(view: SetView) -> LightPlan:
+    """Return what a view that is set up takes to be rendered."""
     study, settings = view.study, view.study.render
     layers = layers_of(study.lightings)
     view_seed = seeds.cycles_seed(study.seed, view.spec.view_id, "light")
     if settings.method == "exact":
-        images = stack.exact_layers(study.lightings, settings, view_seed)
-        plate = None
+        return LightPlan(layers, view_seed)
+    scenery = str(view.spec.factors["scenery"])
+    name = stack.plate_id(
+        view.camera, view.camera_pose, scenery, layers, settings, study.seed, view.occluder
+    )
+    boxes: Mapping[str, Box] = {}
+    if view.person is not None:
+        boxes = stack.layer_boxes(view.person, scenery, layers, view.camera, view.camera_pose)
+    plate_seed = seeds.cycles_seed(study.seed, name, "light")
+    return LightPlan(layers, view_seed, name, plate_seed, boxes)
+
+
+def _render_light(
+    view: SetView, plan: LightPlan, root: Path, files: dict[str, Path]
+) -> tuple[dict[str, LayerImage], stack.Plate | None]:
+    """Render and write the light stack; returns the view's images and the plate."""
+    study, settings = view.study, view.study.render
+    plate, images = None, {}
+    if plan.plate_name is None:
+        images = stack.exact_layers(study.lightings, settings, plan.view_seed)
     else:
-        scenery = str(view.spec.factors["scenery"])
-        plate_name = stack.plate_id(
-            view.camera, view.camera_pose, scenery, layers, settings, study.seed, view.occluder
-        )
-        path = stack.plate_path(root, plate_name)
-        plate_seed = seeds.cycles_seed(study.seed, plate_name, "light")
-        plate = stack.use_plate(path, layers, settings, plate_seed)
+        path = stack.plate_path(root, plan.plate_name)
+        plate = stack.use_plate(path, plan.layers, settings, plan.plate_seed)
         files["plate"] = path
-        images = {}
-        if view.person is not None:
-            boxes = stack.layer_boxes(view.person, scenery, layers, view.camera, view.camera_pose)
-            images = stack.render_crops(layers, boxes, settings, view_seed)
+        if plan.boxes:
+            images = stack.render_crops(plan.layers, plan.boxes, settings, plan.view_seed)
     if images:
         files["light"] = root / "light" / "crops" / f"{view.spec.view_id}.exr"
         write_layers(files["light"], images, view.camera.image_px)
-    return layers, images, plate
+    return images, plate
 
 
-def _render_masks(view: SetView) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray]:
-    """Return the visible mask, the mask without occluders, and the depth in metres (0: sky)."""
+def _render_masks(
+    view: SetView, plan: LightPlan
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray]:
+    """Return the visible mask, the mask without occluders, and the depth in metres (0: sky).
+
+    Where there is a plate the person's box alone is rendered, and the depth behind it once for all
+    views of the plate: at pixel centres a crop shows what the whole picture shows.
+    """
     shot = render.Shot(1, exact_pixels=True)
-    passes = render.render_passes(stage.stage_scene(), shot)
-    visible = passes["IndexOB.X"] == PASS_INDEX
-    depth = passes["Depth.Z"]
-    depth_m = np.where(depth > 1e6, 0, depth).astype(np.float32)  # Blender's depth of nothing: 1e10
-    if view.person is None:
-        return visible, visible, depth_m
-    full = render.render_passes(stage.bare_scene(), shot)["IndexOB.X"] == PASS_INDEX
+    if plan.plate_name is None:
+        passes = render.render_passes(stage.stage_scene(), shot)
+        visible, depth_m = passes["IndexOB.X"] == PASS_INDEX, _metres(passes["Depth.Z"])
+        if view.person is None:
+            return visible, visible, depth_m
+        full = render.render_passes(stage.bare_scene(), shot)["IndexOB.X"] == PASS_INDEX
+        return visible, full | visible, depth_m
+    depth_m = _background_depth_m(plan.plate_name).copy()
+    visible, full = np.zeros(depth_m.shape, bool), np.zeros(depth_m.shape, bool)
+    if (box := plan.boxes.get(ALPHA)) is not None:
+        x, y, width, height = box
+        part = (slice(y, y + height), slice(x, x + width))
+        shot = replace(shot, box=box)
+        passes = render.render_passes(stage.stage_scene(), shot)
+        visible[part] = passes["IndexOB.X"] == PASS_INDEX
+        depth_m[part] = _metres(passes["Depth.Z"])
+        bare = render.render_passes(stage.bare_scene(), shot)
+        full[part] = bare["IndexOB.X"] == PASS_INDEX
     return visible, full | visible, depth_m
+
+
+@lru_cache(maxsize=1)  # views come in the order of their plates
+def _background_depth_m(_plate: str) -> NDArray[np.float32]:
+    """Return the depth of the scene as it stands, without the person; once for a plate."""
+    with subject_hidden():
+        shot = render.Shot(1, exact_pixels=True)
+        return _metres(render.render_passes(stage.stage_scene(), shot)["Depth.Z"])
+
+
+def _metres(depth: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.where(depth > 1e6, 0, depth).astype(np.float32)  # Blender's depth of nothing: 1e10
 
 
 def _irradiance(view: SetView, layers: tuple[Layer, ...]) -> Mapping[str, float]:
@@ -370,18 +451,28 @@ def _exposures_s(
     metered = light
     if plate is not None:
         metered = relight.stack_from_layers(plate.layers, {}, light.directions)
-    exposures_s = {
-        item.name: photometry.meter(
-            photometry.luminance(relight.compose(metered, item)),
-            fnumber=setup.fnumber,
-            iso=setup.iso,
-            shutter_limit_s=setup.shutter_limit_s,
-        )
-        for item in study.lightings
-    }
+    exposures_s = {item.name: metered_exposure_s(metered, item, setup) for item in study.lightings}
     if plate is not None:
         plate.exposures_s[key] = exposures_s
     return exposures_s
+
+
+def metered_exposure_s(metered: relight.Stack, item: Lighting, setup: CameraSetup) -> float:
+    """Return the shutter time that a study's camera chooses for what it meters."""
+    return photometry.meter(
+        photometry.luminance(relight.compose(metered, item)),
+        fnumber=setup.fnumber,
+        iso=setup.iso,
+        shutter_limit_s=setup.shutter_limit_s,
+    )
+
+
+def clean_image(
+    light: relight.Stack, item: Lighting, exposure_s: float, setup: CameraSetup
+) -> NDArray[np.uint8]:
+    """Return the clean image (H, W, 3), sRGB, of a view under a lighting."""
+    image = relight.compose(light, item)
+    return photometry.to_srgb8(photometry.expose(image, exposure_s, setup.fnumber, setup.iso))
 
 
 def _index_row(
@@ -397,9 +488,7 @@ def _index_row(
     row_id = f"{view.spec.view_id}-{item.name}"
     if view.study.outputs.clean:
         path = root / "media" / "clean" / f"{row_id}.png"
-        image = relight.compose(light, item)
-        exposed = photometry.expose(image, exposure_s, setup.fnumber, setup.iso)
-        write_png(path, photometry.to_srgb8(exposed))
+        write_png(path, clean_image(light, item, exposure_s, setup))
         media["clean"] = {"path": path.relative_to(root).as_posix(), **file_record(path)}
     factors = view.spec.factors
     measured = sum(

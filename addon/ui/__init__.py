@@ -1,15 +1,25 @@
 """Limen's sidebar."""
 
-from . import panels
+from . import compass, galleries, light_pictures, overlay, panels, thumbnails
 
 __all__ = ["register", "unregister"]
 
 
 def register() -> None:
-    """Add the panels."""
+    """Add the galleries, the panels and the viewport's overlay."""
+    thumbnails.register()
+    galleries.register()
+    compass.register()
+    light_pictures.register()
     panels.register()
+    overlay.register()
 
 
 def unregister() -> None:
-    """Remove the panels."""
+    """Remove them."""
+    overlay.unregister()
     panels.unregister()
+    light_pictures.unregister()
+    compass.unregister()
+    galleries.unregister()
+    thumbnails.unregister()

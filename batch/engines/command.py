@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ...addon.core.assets import AssetError, own_scenery_files
-from ...addon.core.dataset import DatasetError, done_views, init_dataset
+from ...addon.core.dataset import DatasetError, DoneViews, init_dataset
 from ...addon.core.factors import SampleError, poses_by_action, sample_views
 from ...addon.core.poses import PoseError, load_poses
 from ...addon.core.study import Study, StudyError, dump_study, load_study, resolve
@@ -103,7 +103,7 @@ def open_views(options: argparse.Namespace) -> Views | None:
         return None
     jobs, _ = plan_jobs(specs, limit=options.limit)
     names = [item.name for item in study.lightings]
-    pull = Pull(options.out, jobs, lambda: done_views(options.out, names))
+    pull = Pull(options.out, jobs, DoneViews(options.out, names))
     views = Views(options.out, study, pull, len(jobs))
     if views.count():
         say(f"{views.done} of {views.wanted} views are done already")

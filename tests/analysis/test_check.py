@@ -69,6 +69,7 @@ def test_a_sound_dataset_has_no_problem_and_everything_was_looked_at(root):
         "index rows, schema": 12,
         "lightings of views": 12,
         "views of the study": 4,
+        "poses": 3,
         "pixel density": 4,
         "visible shares": 4,
         "files, size and hash": 28,

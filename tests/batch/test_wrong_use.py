@@ -143,6 +143,19 @@ def test_a_dataset_that_another_blender_has_begun(refused, small_dataset, tmp_pa
     assert "was begun with Blender 4.2.0 and this is" in line
 
 
+def test_a_dataset_whose_poses_have_changed(refused, small_dataset, tmp_path):
+    out = tmp_path / "copy"
+    shutil.copytree(small_dataset.root, out, ignore=shutil.ignore_patterns("media"))
+    (part,) = out.glob("views/*.jsonl")
+    rows = [json.loads(line) for line in part.read_text().splitlines()]
+    changed = next(row for row in rows if row["pose"])
+    changed["pose"]["axis_angle_rad"][16][2] += 0.001
+    part.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (line,) = refused(out=out)
+    name = changed["pose"]["name"]
+    assert f"view {changed['view_id']} shows another {name} than" in line and "LIMEN_POSES" in line
+
+
 def test_a_part_that_another_run_writes(refused, small_dataset, tmp_path):
     out = tmp_path / "copy"
     shutil.copytree(small_dataset.root, out, ignore=shutil.ignore_patterns("media"))

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from limen.addon.core import dataset
 from limen.addon.core.dataset import (
     DatasetError,
+    DoneViews,
     PartWriter,
     append_table,
     compare,
@@ -587,3 +589,54 @@ def test_a_file_in_the_datasets_place_is_named(tmp_path):
     (tmp_path / "x").write_text("")
     with pytest.raises(DatasetError, match="x is a file; a dataset is a directory"):
         init_dataset(tmp_path / "x", STUDY)
+
+
+def test_views_done_are_read_as_they_are_appended(tmp_path):
+    init_dataset(tmp_path, STUDY)
+    asked_again = DoneViews(tmp_path, LIGHTINGS)
+    assert asked_again() == set()
+    for part in ("000", "001"):
+        for number in range(3):
+            with PartWriter(tmp_path, part) as writer:
+                writer.write(*write_view(tmp_path, number + 3 * int(part)))
+            assert asked_again() == done_views(tmp_path, LIGHTINGS)
+    assert len(asked_again()) == 6
+
+
+def test_only_what_was_appended_is_read_again(tmp_path, monkeypatch):
+    render(tmp_path, range(20))
+    asked_again = DoneViews(tmp_path, LIGHTINGS)
+    asked_again()
+    render(tmp_path, [20])
+    asked_for = []
+    real = dataset._file_size
+    monkeypatch.setattr(dataset, "_file_size", lambda *a: asked_for.append(a) or real(*a))
+    monkeypatch.setattr(dataset, "_file_sizes", lambda *_: pytest.fail("a directory was listed"))
+    assert asked_again() == set(map(view_id, range(21)))
+    assert len(asked_for) == 1 + len(LIGHTINGS)  # the files of one view
+    asked_again()
+    assert len(asked_for) == 1 + len(LIGHTINGS)
+
+
+def test_rows_cut_off_after_a_kill_and_written_again_are_not_missed(tmp_path):
+    init_dataset(tmp_path, STUDY)
+    with PartWriter(tmp_path, "000") as writer:
+        writer.write(*write_view(tmp_path, 1))
+        _append_index_only(writer, write_view(tmp_path, 2)[1])
+    asked_again = DoneViews(tmp_path, LIGHTINGS)
+    assert asked_again() == {view_id(1)}
+    with PartWriter(tmp_path, "000") as writer:  # cuts the rows of view 2
+        writer.write(*write_view(tmp_path, 3))
+        writer.write(*write_view(tmp_path, 2))
+    assert asked_again() == {view_id(1), view_id(2), view_id(3)}
+
+
+def test_a_view_whose_file_comes_late_is_done_once_it_is_there(tmp_path):
+    root = render(tmp_path, [1])
+    (clean,) = list((root / "media").rglob(f"{view_id(1)}-{LIGHTINGS[0]}*"))[:1]
+    content = clean.read_bytes()
+    clean.unlink()
+    asked_again = DoneViews(root, LIGHTINGS)
+    assert asked_again() == set()
+    clean.write_bytes(content)
+    assert asked_again() == {view_id(1)}

@@ -7,12 +7,13 @@ import pytest
 from limen.addon.core import seeds
 from limen.addon.core.appearance import appearance, patterns
 from limen.addon.core.body import JOINT_NAMES, Body, load_body, pose_surface, stature_m
-from limen.addon.core.dress import Outfit, dress
+from limen.addon.core.dress import Outfit, _around_m, dress
 from limen.addon.core.hair import HAIR_STYLES, grow_hair
 from limen.addon.core.landmarks import Landmarks, landmarks
 from limen.addon.core.shoes import SHOES, make_shoes
-from limen.addon.core.surface import edges_of, open_edges
+from limen.addon.core.surface import edges_of, normals, open_edges
 from limen.addon.core.tailor import cut_garment
+from scipy.spatial import cKDTree
 
 BODIES = Path(__file__).resolve().parents[2] / "addon" / "data" / "bodies"
 IDS = [f"limen-texture-{n:05d}" for n in range(8)]
@@ -125,6 +126,34 @@ def test_hair_is_on_the_head_and_leaves_the_eyes_free(
         before_eyes = (abs(p[:, 0]) < 0.045) & (p[:, 2] > marks.eyes[2] - 0.03)
         before_eyes &= abs(p[:, 1] - marks.eyes[1]) < 0.015
         assert not before_eyes.any()
+
+
+@pytest.mark.parametrize("style", ["cap", "cap-bob", "beanie"])
+def test_no_hair_stands_through_a_hat(body: Body, marks: Landmarks, style: str) -> None:
+    parts = grow_hair(body, marks, style)
+    hat, hair = parts["hat"], parts["hair"].vertices_m
+    distance, near = cKDTree(hat.vertices_m).query(hair)
+    outward = normals(hat.vertices_m, hat.faces)[near]
+    outside = ((hair - hat.vertices_m[near]) * outward).sum(axis=1)
+    above = hair[:, 1] > marks.eyes[1] + 0.05 * marks.size
+    above &= hair[:, 2] < marks.eyes[2] - 0.05 * marks.size  # behind the brim, which has no inside
+    assert outside[above & (distance < 0.03)].max(initial=0) < 0.001
+
+
+def test_stripes_keep_their_distance_from_front_to_back(
+    body: Body, marks: Landmarks, outfits: list[Outfit]
+) -> None:
+    """Along a level line about the trunk, a step on the cloth is about as long in `around_m`."""
+    angle = np.linspace(0, np.pi, 61)
+    middle = marks.at["spine2"]
+    ring = np.stack([0.16 * np.sin(angle), 0 * angle, 0.11 * np.cos(angle)], axis=1) + middle
+    ring[:, 0] -= middle[0]
+    steps = np.diff(_around_m(marks, ring, np.zeros(61, bool)))
+    ratio = abs(steps) / np.linalg.norm(np.diff(ring, axis=0), axis=1)
+    assert ratio.min() > 0.5 and ratio.max() < 2.5
+    for outfit in outfits:
+        assert outfit.around_m.shape == (len(outfit.surface.vertices_m),)
+        assert np.isfinite(outfit.around_m).all()
 
 
 def test_a_genuine_body_without_shells_is_dressed_too(body: Body) -> None:

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import itertools
 import json
+import math
 import time
 from collections import Counter
 from dataclasses import replace
@@ -17,6 +18,7 @@ from limen.addon.core.factors import (
     camera_label,
     count_views,
     export_grid,
+    factor_effects,
     grid,
     largest_sample,
     media_ids,
@@ -282,6 +284,23 @@ def test_a_draw_of_all_views_is_the_grid():
     poses = {"a0": ("p", "q"), "a1": ("r",)}
     every = replace(study, sampling=Sampling(views=count_views(study, poses)))
     assert set(ids(persons(sample_views(every, poses)))) == set(ids(grid(study, poses)))
+
+
+def test_the_effects_of_the_factors_multiply_to_the_full_cross():
+    study = make_study(3, 2, 3, 4, 2, (1, 3))
+    poses = {"a0": ("p", "q"), "a1": ("r",), "a2": ("s", "t", "u")}
+    effects = factor_effects(study, poses)
+    times = [effects[name].times for name in FACTORS]
+    assert math.prod(times) == pytest.approx(count_views(study, poses))
+    assert (effects["pose"].levels, effects["pose"].times) == (6, 2)
+    assert (effects["texture"].levels, effects["texture"].times) == (4, 2)
+
+
+def test_lightings_multiply_images_and_what_is_drawn_multiplies_nothing():
+    study = replace(make_study(), unoccluded_fractions=(1.0, 0.5, 0.25))
+    effects = factor_effects(study, make_poses(study))
+    assert (effects["lighting"].levels, effects["lighting"].times) == (2, 2)
+    assert (effects["unoccluded"].levels, effects["unoccluded"].times) == (3, 1)
 
 
 def test_uneven_factors_draw_evenly_up_to_half_of_their_smallest():

@@ -13,6 +13,7 @@ from limen.addon.core.optics import (
     load_sensors,
     look_at_pose,
     project,
+    viewpoint_of,
 )
 
 PUBLISHED = Camera(16 / 3, 3.0, 2.8, 1.4, 1920, 1080)
@@ -114,6 +115,20 @@ def test_every_pose_is_a_rotation_that_looks_at_the_point_from_its_distance(a, e
     assert np.linalg.det(pose.R) == pytest.approx(1)
     assert pose.R @ np.array([0, 0, h]) + pose.t == pytest.approx([0, 0, d], abs=1e-9 * (d + h + 1))
     assert np.linalg.norm(pose.position_m - [0, 0, h]) == pytest.approx(d)
+
+
+@given(st.floats(0, 359.9), st.floats(-89, 89), distances, st.floats(0, 10))
+def test_the_viewpoint_of_a_pose_is_the_one_that_it_was_made_from(a, e, d, h):
+    azimuth, elevation, distance, past = viewpoint_of(look_at_pose(a, e, d, h), h)
+    assert abs((azimuth - a + 180) % 360 - 180) < 1e-6
+    assert (elevation, distance) == pytest.approx((e, d))
+    assert past < 1e-3
+
+
+def test_a_camera_that_looks_past_the_point_says_by_how_much():
+    pose = look_at_pose(0, 0, 5, 2)
+    *_, past = viewpoint_of(pose, 2 + 5 * math.tan(math.radians(30)))
+    assert past == pytest.approx(30)
 
 
 @given(angles, elevations, distances)

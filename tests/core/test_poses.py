@@ -19,11 +19,12 @@ from limen.addon.core.poses import (
     Pose,
     PoseError,
     actions,
+    is_row_of,
     load_poses,
     mirror,
     to_toml,
 )
-from limen.addon.core.study import dump_study, load_study, parse_study
+from limen.addon.core.study import StudyError, dump_study, load_study, parse_study
 from limen.addon.core.surface import Surface
 from scipy.spatial import ConvexHull, cKDTree
 
@@ -355,6 +356,14 @@ def test_quotes_in_texts_survive_too(tmp_path: Path) -> None:
     assert load_poses(tmp_path)["nod"].title == 'a "nod" \\'
 
 
+def test_a_row_holds_a_pose_to_six_decimals() -> None:
+    pose = LIBRARY[NAMES[0]]
+    angles = pose.axis_angle_rad.round(6)
+    assert is_row_of(pose, {"axis_angle_rad": angles.tolist()})
+    angles[16, 2] += 1e-5
+    assert not is_row_of(pose, {"axis_angle_rad": angles.tolist()})
+
+
 def test_poses_of_two_actions_do_not_go_into_one_file() -> None:
     with pytest.raises(PoseError, match="these are of: choking, walking"):
         to_toml([LIBRARY["walking_contact_left"], LIBRARY["choking_both_hands"]])
@@ -444,7 +453,13 @@ def test_poses_of_ones_own_join_the_library(tmp_path, monkeypatch):
     library = load_poses()
     assert {"walking_home", "waiting_01", walking.name} <= library.keys()
     study = replace(load_study(CI), actions=("waiting",), poses=())
-    assert parse_study(dump_study(study)).poses == ("waiting_01",)
+    text = dump_study(study)
+    assert parse_study(text).poses == ("waiting_01",)
+    monkeypatch.delenv(MORE_POSES)
+    with pytest.raises(StudyError) as told:
+        parse_study(text)
+    assert str(told.value).count("(LIMEN_POSES names a directory of more)") == 2
+    monkeypatch.setenv(MORE_POSES, str(tmp_path))
 
     (tmp_path / "walking.toml").write_text(to_toml([walking]))
     monkeypatch.setenv(MORE_POSES, f"{tmp_path}/.")

@@ -5,31 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from limen.addon.core.assets import AssetError
-from limen.addon.core.body import PARENTS, Body, load_body
+from limen.addon.core.body import Body, load_body
 from limen.addon.core.study import Subject
 from limen.addon.core.surface import Surface
 from limen.addon.core.textures import find_texture, read_uv, uv_maps
-
-PNG = b"\x89PNG\r\n\x1a\n rest"
-V = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0.0]])
-F = np.array([[0, 1, 2], [0, 2, 3]])
-UV = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]])
-UV_F = np.array([[0, 1, 2], [4, 2, 3]])  # the corner at vertex 0 lies on a seam
-
-
-def write_body(path: Path, **changes: object) -> Path:
-    arrays = {
-        "v_template": V,
-        "f": F,
-        "weights": np.eye(55)[[0, 0, 0, 0]],
-        "J_regressor": np.full((55, 4), 0.25),
-        "kintree_table": np.stack([np.where(PARENTS < 0, 2**32 - 1, PARENTS), np.arange(55)]),
-        "shapedirs": np.zeros((4, 3, 20)),
-        "vt": UV,
-        "ft": UV_F,
-    } | changes
-    np.savez(path, **{key: array for key, array in arrays.items() if array is not None})
-    return path
+from small_body import PNG, UV, UV_F, F, V, write_body
 
 
 def obj(uv: np.ndarray = UV, faces: np.ndarray = F, uv_faces: np.ndarray = UV_F) -> str:

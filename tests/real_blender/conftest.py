@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import pytest
 from workers import BLENDERS
@@ -13,7 +14,9 @@ ROOT = Path(__file__).parents[2]
 INSIDE = Path(__file__).parent / "inside"
 
 # Without a Blender only test_available.py is collected: it says so once, or fails.
-collect_ignore = [] if BLENDERS else ["test_extension.py", "test_render.py", "test_window.py"]
+_WITH_BLENDER = sorted(p.name for p in Path(__file__).parent.glob("test_*.py"))
+_WITH_BLENDER.remove("test_available.py")
+collect_ignore = [] if BLENDERS else _WITH_BLENDER
 
 
 @dataclass(frozen=True)
@@ -27,14 +30,16 @@ class RealBlender:
         own = {"HOME": str(self.home), "BLENDER_USER_RESOURCES": str(self.home / "blender")}
         return {k: v for k, v in os.environ.items() if not k.startswith("BLENDER_")} | own
 
-    def start(self, *arguments: str | Path, **environment: str) -> subprocess.Popen:
+    def start(
+        self, *arguments: str | Path, stdout: int | IO[str] = subprocess.PIPE, **environment: str
+    ) -> subprocess.Popen:
         """Start it and return the process; its two outputs come as one."""
         return subprocess.Popen(
             [self.executable, *arguments],
             cwd=ROOT,
             env=self.environment() | environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.STDOUT,
             text=True,
         )

@@ -58,7 +58,7 @@ def test_all_it_registers_is_named_after_it(registration):
         assert [name for name in new if not name.startswith("limen")] == []
 
 
-def test_disabling_leaves_nothing_behind_also_the_second_time(registration):
+def test_enabling_and_disabling_twenty_times_leaves_nothing_behind(registration):
     assert registration["after"] == registration["without"]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from limen.addon.core import relight
 from limen.addon.core.factors import poses_by_action, sample_views
-from limen.addon.core.image_io import read_layers
+from limen.addon.core.image_io import read_depth, read_layers, read_png
 from limen.addon.core.photometry import luminance
 from limen.addon.core.poses import load_poses
 from limen.addon.core.study import parse_study, resolve
@@ -47,14 +47,21 @@ POSES = {name: pose.action for name, pose in load_poses().items()}
 
 @pytest.fixture(scope="module")
 def images(blender, tmp_path_factory):
-    """(lighting, method) -> luminance (h, w), and the boxes of the fast method's crops."""
-    found, boxes = {}, {}
+    """(lighting, method) -> luminance (h, w); boxes of the fast method's crops; method -> files."""
+    found, boxes, files = {}, {}, {}
     for method, samples in SAMPLES.items():
         root = tmp_path_factory.mktemp(method)
         study = resolve(parse_study(STUDY.format(method=method, samples=samples)))
         (spec,) = sample_views(study, poses_by_action(study, POSES))
         view = set_up_view(study, spec)
         row, _ = render_view(view, root)
+        files[method] = {
+            "depth": read_depth(root / f"depth/{row['view_id']}.exr"),
+            **{
+                name: read_png(root / f"masks/{row['view_id']}.{name}.png")
+                for name in ("visible", "full")
+            },
+        }
         plate = None
         if method == "fast":
             plate = read_layers(root / f"light/plates/{row['plate_id']}.exr")
@@ -65,7 +72,7 @@ def images(blender, tmp_path_factory):
         for lighting in study.lightings:
             image = relight.compose(stack, lighting)
             found[lighting.name, method] = luminance(image) / lighting.illuminance_lx
-    return found, boxes
+    return found, boxes, files
 
 
 LIGHTINGS = pytest.mark.parametrize("lighting", ["morning_east", "evening_west"])
@@ -73,14 +80,14 @@ LIGHTINGS = pytest.mark.parametrize("lighting", ["morning_east", "evening_west"]
 
 @LIGHTINGS
 def test_both_are_equally_bright(images, lighting):
-    found, _ = images
+    found, _, _ = images
     fast, exact = found[lighting, "fast"], found[lighting, "exact"]
     assert fast.mean() == pytest.approx(exact.mean(), rel=0.01)
 
 
 @LIGHTINGS
 def test_they_differ_by_noise_alone(images, lighting):
-    found, _ = images
+    found, _, _ = images
     fast, exact = (
         found[lighting, method].reshape(12, 8, 16, 8).mean(axis=(1, 3)) for method in SAMPLES
     )
@@ -91,7 +98,7 @@ def test_they_differ_by_noise_alone(images, lighting):
 
 @LIGHTINGS
 def test_no_seam_shows_where_a_crop_ends(images, lighting):
-    found, boxes = images
+    found, boxes, _ = images
     difference = found[lighting, "fast"] / found[lighting, "exact"] - 1
     seams = [(name, *seam) for name, box in boxes.items() for seam in edges(difference, box)]
     assert len(seams) >= 4
@@ -100,6 +107,20 @@ def test_no_seam_shows_where_a_crop_ends(images, lighting):
         pieces = [piece.mean() for piece in np.array_split(step, len(step) // PIECE_PX)]
         assert abs(step.mean()) < 0.02, (name, edge)
         assert np.abs(pieces).max() < 0.1, (name, edge)
+
+
+def test_masks_of_the_persons_box_are_those_of_the_whole_picture(images):
+    _, _, files = images
+    for name in ("visible", "full"):
+        assert np.array_equal(files["fast"][name], files["exact"][name])
+        assert (files["fast"][name] > 0).any()
+
+
+def test_depth_is_the_same_from_plate_and_box_as_from_the_whole_picture(images):
+    _, _, files = images
+    fast, exact = files["fast"]["depth"], files["exact"]["depth"]
+    assert np.array_equal(fast > 0, exact > 0)
+    assert np.allclose(fast, exact, rtol=1e-3)
 
 
 def edges(image, box):

@@ -1,5 +1,7 @@
 """A white Lambert plate measures the lux that a lighting states: E = pi L, nothing around it."""
 
+from dataclasses import replace
+
 import bpy
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from limen.addon.core.lighting import (
     horizontal_irradiance,
     layer_weights,
     load_lightings,
+    load_more_lightings,
 )
 from limen.addon.core.photometry import luminance, plate_illuminance
 from limen.addon.scene import lighting, render, stage
@@ -19,6 +22,7 @@ from limen.addon.scene.mesh import add_object, make_mesh
 pytestmark = pytest.mark.render
 
 PRESETS = load_lightings()
+WITH_LAMPS = {**PRESETS, **load_more_lightings()}
 TOLERANCE = 0.03
 
 
@@ -43,9 +47,10 @@ def plate(bare):
     return measure_lx
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_plate_under_a_whole_lighting_measures_its_lux(plate, name):
-    lighting.light_whole(PRESETS[name])  # scaled to 1 lx
+@pytest.mark.parametrize("name", WITH_LAMPS)
+def test_a_plate_under_a_whole_lighting_measures_its_lux_without_lamps(plate, name):
+    unlit = replace(WITH_LAMPS[name], lamps_lm=0.0, illuminator_cd=0.0)
+    lighting.light_whole(unlit)  # scaled to 1 lx
     assert plate() == pytest.approx(1, rel=TOLERANCE)
 
 

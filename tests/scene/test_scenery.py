@@ -14,7 +14,8 @@ from limen.addon.core.lighting import (
 )
 from limen.addon.core.optics import look_at_pose
 from limen.addon.core.photometry import luminance
-from limen.addon.core.study import PLACES, SCENERIES, load_study
+from limen.addon.core.study import SCENERIES, load_study
+from limen.addon.core.study.values import PLACES
 from limen.addon.operators.study import open_study
 from limen.addon.scene import scenery as sceneries
 from limen.addon.scene import stage

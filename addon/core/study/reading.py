@@ -19,7 +19,7 @@ from ..lighting import (
     parse_layer,
 )
 from ..optics import Camera, load_sensors
-from ..poses import load_poses
+from ..poses import MORE_POSES, load_poses
 from ..standards import load_scales
 from .values import (
     BUILT_FAMILIES,
@@ -118,6 +118,7 @@ _TOP_KEYS = (
     "render",
     "outputs",
 )
+_MORE = f" ({MORE_POSES} names a directory of more)"
 _CAMERA_KEYS = tuple(f.name for f in fields(CameraSetup))
 _SUBJECT_KEYS = tuple(f.name for f in fields(Subject))
 _SCENERY_KEYS = tuple(f.name for f in fields(OwnScenery))
@@ -164,10 +165,13 @@ def _read_study(data: Mapping[str, Any], faults: rules.Faults, poses: Mapping[st
         ),
         subjects=_read_subjects(top),
         actions=top.take(
-            "actions", rules.list_of('actions = ["walking"]', rules.one_of("an action", actions))
+            "actions",
+            rules.list_of('actions = ["walking"]', rules.one_of(f"an action{_MORE}", actions)),
         ),
         poses=top.take(
-            "poses", rules.list_of("poses = []", rules.one_of("a pose", poses), empty=True), ()
+            "poses",
+            rules.list_of("poses = []", rules.one_of(f"a pose{_MORE}", poses), empty=True),
+            (),
         ),
         sampling=_read_sampling(top),
         render=_read_render(top),

@@ -14,6 +14,7 @@ from ...core.study import SCENERIES, Study
 from ..lighting import Lamp
 from . import desert, field, wharf
 from .own import OwnFile, OwnSceneryError, append_own, lowest_of
+from .own import names_in as names_in_file
 
 __all__ = [
     "COLLECTION",
@@ -23,6 +24,7 @@ __all__ = [
     "lamps_of",
     "lowest_level_m",
     "mirrors",
+    "names_in",
     "scenery_version",
 ]
 
@@ -51,6 +53,18 @@ def declare_own(study: Study, folders: Sequence[Path]) -> Study:
     for scenery, path in found:
         _own_files[scenery.name] = OwnFile(scenery, path)
     return replace(study, own_sceneries=tuple(scenery for scenery, _ in found))
+
+
+def names_in(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the collections and of the objects in a .blend file.
+
+    Raises:
+        SceneryError: It cannot be read.
+    """
+    try:
+        return names_in_file(path)
+    except OwnSceneryError as error:
+        raise SceneryError(str(error)) from error
 
 
 def build_scenery(scene: bpy.types.Scene, name: str) -> bpy.types.Collection:

@@ -4,6 +4,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..ground_tiles import Tile, tiled_material
 from ..materials import Grain, add_haze, leaf_material, rough_material
 from ..mesh import icosphere, make_mesh
 from .land import (
@@ -18,11 +19,11 @@ from .land import (
     object_from,
     scatter,
 )
-from .plants import shrub
+from .plants import add_shade, shrub
 
 __all__ = ["LOWEST_LEVEL_M", "VERSION", "build"]
 
-VERSION = 2
+VERSION = 3
 LOWEST_LEVEL_M = -0.25  # within reach of a shadow
 
 _SEED = 20260529  # the place is the same in every study
@@ -30,6 +31,20 @@ _SEED = 20260529  # the place is the same in every study
 _SANDS = ((0.44, 0.31, 0.185), (0.42, 0.235, 0.13), (0.38, 0.335, 0.27))
 _ROCKS = ((0.25, 0.185, 0.135), (0.27, 0.145, 0.095), (0.19, 0.18, 0.17))
 _SCRUB = ((0.16, 0.14, 0.075), (0.30, 0.25, 0.15))
+# Patches of sand, to the horizon; ripples and grit near the cameras.
+_BROAD = Tile(
+    163.0, (Grain(36.0, 0.2), Grain(11.0, 0.14), Grain(3.7, 0.13), Grain(1.4, 0.11)), 512, _SEED
+)
+_FINE = Tile(
+    5.3,
+    (
+        Grain(0.2, 0.14, bump_m=0.014, stretch=(3.0, 1.0, 1.0)),
+        Grain(0.45, 0.08),
+        Grain(0.035, 0.2, bump_m=0.0015),
+    ),
+    1024,
+    _SEED + 1,
+)
 
 
 def build(collection: bpy.types.Collection, variant: int = 1) -> None:
@@ -37,10 +52,10 @@ def build(collection: bpy.types.Collection, variant: int = 1) -> None:
     rng = np.random.default_rng([_SEED, variant])
     sand, stone = _SANDS[variant - 1], _ROCKS[variant - 1]
     waves = _draw_waves(rng)
-    add_ground(collection, waves, _sand("Limen Sand", sand), _far_sand(sand), far_from_m=120.0)
-    rock = rough_material(
-        "Limen Rock", stone, [Grain(0.5, 0.25, bump_m=0.03), Grain(0.07, 0.3, bump_m=0.006)]
-    )
+    near = tiled_material("Limen Sand", sand, [_BROAD, _FINE])
+    far = add_haze(tiled_material("Limen Sand Far", sand, [_BROAD]), 22_000.0)
+    add_ground(collection, waves, near, far, far_from_m=120.0)
+    rock = leaf_material("Limen Rock", _light_and_dark(stone), translucency=0.0)
     _add_pebbles(collection, rng, waves, rock)
     _add_boulders(collection, rng, waves, rock)
     _add_scrub(collection, rng, waves)
@@ -60,24 +75,8 @@ def _draw_waves(rng: np.random.Generator) -> Waves:
     return Waves(wavelengths, amplitudes, bearings, phases, LOWEST_LEVEL_M, skew=0.45)
 
 
-def _sand(name: str, colour: tuple[float, float, float]) -> bpy.types.Material:
-    return rough_material(
-        name,
-        colour,
-        # Every octave is paid for in every sample, relief three times: as few as look right.
-        [
-            Grain(45.0, 0.2, detail=1),
-            Grain(2.5, 0.14, detail=1),
-            Grain(0.2, 0.14, bump_m=0.014, detail=0, stretch=(3.0, 1.0, 1.0)),
-            Grain(0.03, 0.2, detail=0),
-        ],
-        roughness=0.95,
-    )
-
-
-def _far_sand(colour: tuple[float, float, float]) -> bpy.types.Material:
-    grains = [Grain(90.0, 0.22, detail=1), Grain(5.0, 0.2, detail=1)]
-    return add_haze(rough_material("Limen Sand Far", colour, grains), 22_000.0)
+def _light_and_dark(colour: tuple[float, float, float]) -> tuple[list[float], list[float]]:
+    return [0.62 * c for c in colour], [1.45 * c for c in colour]
 
 
 def _rock_shape(rng: np.random.Generator, subdivisions: int) -> Part:
@@ -93,6 +92,15 @@ def _rock_shape(rng: np.random.Generator, subdivisions: int) -> Part:
         wave = np.sin(vertices @ rng.normal(0, 2.5 * octave, 3) + rng.uniform(0, 2 * np.pi))
         shape += vertices * (0.04 / octave * wave)[:, None]
     return 0.5 * shape * rng.uniform([1.0, 0.6, 0.45], [1.4, 1.1, 1.0]), faces
+
+
+def _weathered(rng: np.random.Generator, vertices: NDArray) -> NDArray[np.float64]:
+    """Return shades of a rock's points: veins and stains of several sizes, dust on top."""
+    shade = 0.38 + 0.25 * np.clip(vertices[:, 2] / 0.5, -1, 1)
+    for octave in range(5):
+        wave = vertices @ rng.normal(0, 3.0 * 1.9**octave, (3, 2)) + rng.uniform(0, 6.3, 2)
+        shade += 0.2 / 1.35**octave * np.sin(wave[:, 0] + 1.5 * np.sin(wave[:, 1]))
+    return np.clip(shade + rng.normal(0, 0.08, len(shade)), 0, 1)
 
 
 def _add_pebbles(
@@ -117,7 +125,9 @@ def _add_pebbles(
         stone[:, :2] = stone[:, :2] @ np.array([[cos, sin], [-sin, cos]])
         place = [x[index], y[index], ground_m[index] + 0.15 * size[index]]
         stones.append((stone + place, triangles))
-    object_from(collection, "Limen Pebbles", *merge(stones), material)
+    item = object_from(collection, "Limen Pebbles", *merge(stones), material)
+    shade = np.clip(rng.normal(0.5, 0.28, count), 0, 1)  # no stone is like the next
+    add_shade(item.data, np.repeat(shade, [len(stone) for stone, _ in stones]))
 
 
 def _add_boulders(
@@ -145,7 +155,9 @@ def _add_boulders(
     order = rng.permutation(len(x))
     kinds = 14
     for kind in range(kinds):
-        mesh = make_mesh(f"Limen Rock {kind}", *_rock_shape(rng, subdivisions=3))
+        shape = _rock_shape(rng, subdivisions=4)
+        mesh = make_mesh(f"Limen Rock {kind}", *shape)
+        add_shade(mesh, _weathered(rng, shape[0]))
         mesh.materials.append(material)
         mine = order[kind::kinds]
         add_instances(
@@ -161,7 +173,8 @@ def _add_scrub(collection: bpy.types.Collection, rng: np.random.Generator, waves
         x, y = scatter(rng, 70, 6.0, 260.0)
         size = np.minimum(rng.uniform(0.25, 1.1, len(x)), _scrub_limit(x, y))
         places = np.stack([x, y, waves.height_m(x, y) - 0.02 * size], axis=-1)
-        add_instances(collection, mesh.name, mesh, places, rng.uniform(0, 2 * np.pi, len(x)), size)
+        turns = rng.uniform(0, 2 * np.pi, len(x))
+        add_instances(collection, mesh.name, mesh, places, turns, size)
 
 
 def _scrub_limit(x: NDArray, y: NDArray) -> NDArray:

@@ -7,19 +7,20 @@ are meshes as far as a camera can see single ones; beyond, ground and tussocks s
 import bpy
 import numpy as np
 
+from ..ground_tiles import Tile, tiled_material
 from ..materials import Grain, add_haze, leaf_material, rough_material
 from .land import Waves, add_ground, add_instances, add_range, highest_m, scatter
-from .plants import grass_patch, shrub, tree
+from .plants import grass_patch, grass_square, shrub, tree
 
 __all__ = ["LOWEST_LEVEL_M", "VERSION", "build"]
 
-VERSION = 1
+VERSION = 2
 LOWEST_LEVEL_M = -0.25
 
 _SEED = 20260711
-_CELL_M = 1.0
-_DENSE_TO_M = 28.0
-_THIN_TO_M = 95.0
+_DENSE_TO_M = 32.0  # a multiple of both squares that meet there
+_THIN_TO_M = 96.0
+_KINDS = 5
 _VISIBILITY_M = 25_000.0
 # Grass and earth of each variant: summer meadow, late and dry, after rain.
 _GREENS = ((0.165, 0.235, 0.05), (0.23, 0.225, 0.075), (0.11, 0.215, 0.046))
@@ -29,6 +30,12 @@ _MEADOWS = ((0.078, 0.09, 0.027), (0.14, 0.125, 0.05), (0.06, 0.084, 0.025))  # 
 _DRYNESS = (0.22, 0.5, 0.1)
 _LEAVES = ((0.06, 0.105, 0.02), (0.15, 0.2, 0.05))
 _BARK = (0.10, 0.075, 0.055)
+# Patches to the horizon; litter near the cameras; tufts where blades have ended.
+_BROAD = Tile(
+    523.0, (Grain(125.0, 0.26), Grain(48.0, 0.2), Grain(17.0, 0.16), Grain(6.5, 0.14)), 512, _SEED
+)
+_FINE = Tile(3.1, (Grain(0.4, 0.2), Grain(0.12, 0.3), Grain(0.03, 0.25)), 512, _SEED + 1)
+_SWARD = Tile(41.0, (Grain(4.1, 0.2), Grain(1.3, 0.25), Grain(0.45, 0.2)), 512, _SEED + 2)
 
 
 def build(collection: bpy.types.Collection, variant: int = 1) -> None:
@@ -36,16 +43,8 @@ def build(collection: bpy.types.Collection, variant: int = 1) -> None:
     rng = np.random.default_rng([_SEED, variant])
     waves = _draw_waves(rng)
     green, straw, earth, meadow = (of[variant - 1] for of in (_GREENS, _STRAWS, _EARTHS, _MEADOWS))
-    # Every octave is paid for in every sample: as few as look right.
-    ground = rough_material(
-        "Limen Meadow", earth, [Grain(9.0, 0.22, detail=1), Grain(0.12, 0.35, detail=1)]
-    )
-    distant = add_haze(
-        rough_material(
-            "Limen Meadow Far", meadow, [Grain(160.0, 0.3, detail=1), Grain(6.0, 0.28, detail=2)]
-        ),
-        _VISIBILITY_M,
-    )
+    ground = tiled_material("Limen Meadow", earth, [_BROAD, _FINE])
+    distant = add_haze(tiled_material("Limen Meadow Far", meadow, [_BROAD, _SWARD]), _VISIBILITY_M)
     add_ground(collection, waves, ground, distant, far_from_m=85.0)
     blades = leaf_material("Limen Grass", (green, straw), patches_m=7.0, translucency=0.42)
     _add_grass(collection, rng, waves, blades, _DRYNESS[variant - 1])
@@ -78,51 +77,62 @@ def _add_grass(
     material: bpy.types.Material,
     dryness: float,
 ) -> None:
-    x, y = _cells(rng, _CELL_M, _DENSE_TO_M + 8)
-    # Where one height gives way to the next, and dense to thin, is no circle.
-    bearing = np.arctan2(y, x)
-    wander = (
-        0.12 * np.sin(3 * bearing + 1) + 0.08 * np.sin(7 * bearing) + rng.uniform(0, 0.35, len(x))
-    )
-    radius = np.hypot(x, y) / (1.2 + wander)
-    # Height classes, each as high as the line of sight to the feet allows where it begins.
-    for inner_m, outer_m, height_m, blades in (
-        (0.0, 1.3, 0.022, 1500),
-        (1.3, 2.6, 0.035, 1250),
-        (2.6, 5.0, 0.075, 950),
-        (5.0, 9.0, 0.13, 720),
-        (9.0, _DENSE_TO_M, 0.19, 560),
+    """Cover the near ground with squares of grass that meet at their edges.
+
+    Squares that overlapped would be met by every ray twice or more: copies of a mesh are
+    searched one after the other.
+    """
+    for (inner_m, outer_m), edge_m, classes in (
+        # (from, to), edge of a square, and (from, height, blades on a square metre, width)
+        (
+            (0.0, 10.0),
+            1.0,
+            (
+                (0.0, 0.02, 1500, 0.0065),
+                (1.3, 0.035, 1200, 0.007),
+                (2.6, 0.07, 850, 0.008),
+                (5.0, 0.12, 560, 0.0095),
+            ),
+        ),
+        ((10.0, _DENSE_TO_M), 2.0, ((9.0, 0.19, 330, 0.0125),)),
+        ((_DENSE_TO_M, _THIN_TO_M), 8.0, ((_DENSE_TO_M, 0.21, 60, 0.03),)),
     ):
-        ring = np.flatnonzero((radius >= inner_m) & (radius < outer_m))
-        # A patch reaches beyond its cell, and so into the ring inside.
-        limit = min(height_m, max(0.02, float(highest_m(np.array(inner_m - 0.7)))))
-        for kind in range(4):
-            patch = grass_patch(
-                f"Limen Grass {outer_m:g} {kind}",
-                rng,
-                blades=blades,
-                radius_m=0.8,
-                height_m=limit / 1.12,
-                width_m=0.006 + 0.017 * limit,
-                straw=dryness,
-            )
-            patch.materials.append(material)
-            _copy(collection, rng, waves, patch, x[ring[kind::4]], y[ring[kind::4]], (0.88, 1.12))
-    x, y = _cells(rng, 3.2, _THIN_TO_M)
-    keep = np.hypot(x, y) > _DENSE_TO_M + rng.uniform(-3, 4, len(x))
-    x, y = x[keep], y[keep]
-    for kind in range(4):
-        patch = grass_patch(
-            f"Limen Grass far {kind}",
-            rng,
-            blades=2200,
-            radius_m=2.7,
-            height_m=0.21,
-            width_m=0.016,
-            straw=dryness,
-        )
-        patch.materials.append(material)
-        _copy(collection, rng, waves, patch, x[kind::4], y[kind::4], (0.8, 1.2))
+        x, y = _squares(edge_m, inner_m, outer_m)
+        # Where one height gives way to the next is no circle.
+        bearing = np.arctan2(y, x)
+        wander = 0.12 * np.sin(3 * bearing + 1) + 0.08 * np.sin(7 * bearing)
+        radius = np.hypot(x, y) / (1.2 + wander + rng.uniform(0, 0.35, len(x)))
+        starts = [start for start, *_ in classes]
+        mine = np.searchsorted(starts, radius, side="right") - 1
+        for k, (start_m, height_m, density, width_m) in enumerate(classes):
+            limit = min(height_m, max(0.02, float(highest_m(np.array(start_m - 0.7)))))
+            here = rng.permutation(np.flatnonzero(np.maximum(mine, 0) == k))
+            for kind in range(_KINDS):
+                patch = grass_square(
+                    f"Limen Grass {edge_m:g} {start_m:g} {kind}",
+                    rng,
+                    edge_m=edge_m,
+                    blades=int(density * edge_m**2),
+                    height_m=limit * (0.8 + 0.2 * (kind + 1) / _KINDS),
+                    width_m=width_m,
+                    straw=dryness,
+                    simple=edge_m > 4,
+                )
+                patch.materials.append(material)
+                some = here[kind::_KINDS]
+                places = np.stack(
+                    [x[some], y[some], waves.height_m(x[some], y[some]) - 0.002], axis=-1
+                )
+                turns = np.pi / 2 * rng.integers(0, 4, len(some))
+                add_instances(
+                    collection,
+                    patch.name,
+                    patch,
+                    places,
+                    turns,
+                    np.ones(len(some)),
+                    waves.normal,
+                )
     _add_tussocks(collection, rng, waves, material)
 
 
@@ -151,33 +161,17 @@ def _add_tussocks(
         add_instances(collection, bunch.name, bunch, places, turns, size)
 
 
-def _cells(
-    rng: np.random.Generator, cell_m: float, outer_m: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the jittered middles of square cells within a radius."""
-    half = int(np.ceil(outer_m / cell_m))
-    grid = (np.arange(-half, half) + 0.5) * cell_m
+def _squares(edge_m: float, inner_m: float, outer_m: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the middles of the squares of a grid from one radius, made square, to another.
+
+    Radii are rounded so that the squares of two sizes leave no gap and do not overlap.
+    """
+    half = int(np.ceil(outer_m / edge_m))
+    grid = (np.arange(-half, half) + 0.5) * edge_m
     x, y = (axis.ravel() for axis in np.meshgrid(grid, grid))
-    x = x + rng.uniform(-0.3, 0.3, len(x)) * cell_m
-    y = y + rng.uniform(-0.3, 0.3, len(y)) * cell_m
-    inside = np.hypot(x, y) < outer_m
-    order = rng.permutation(int(inside.sum()))
-    return x[inside][order], y[inside][order]
-
-
-def _copy(
-    collection: bpy.types.Collection,
-    rng: np.random.Generator,
-    waves: Waves,
-    patch: bpy.types.Mesh,
-    x: np.ndarray,
-    y: np.ndarray,
-    sizes: tuple[float, float],
-) -> None:
-    places = np.stack([x, y, waves.height_m(x, y) - 0.002], axis=-1)
-    turns = rng.uniform(0, 2 * np.pi, len(x))
-    size = rng.uniform(*sizes, len(x))
-    add_instances(collection, patch.name, patch, places, turns, size, waves.normal)
+    outside = np.maximum(np.abs(x), np.abs(y)) > inner_m
+    inside = np.maximum(np.abs(x), np.abs(y)) < outer_m
+    return x[outside & inside], y[outside & inside]
 
 
 def _add_shrubs(
@@ -192,7 +186,8 @@ def _add_shrubs(
         x, y = scatter(rng, 22, 31.0, 150.0, power=1.7)
         size = rng.uniform(0.9, 2.6, len(x))
         places = np.stack([x, y, waves.height_m(x, y) - 0.05], axis=-1)
-        add_instances(collection, mesh.name, mesh, places, rng.uniform(0, 2 * np.pi, len(x)), size)
+        turns = rng.uniform(0, 2 * np.pi, len(x))
+        add_instances(collection, mesh.name, mesh, places, turns, size)
 
 
 def _add_trees(
@@ -203,13 +198,13 @@ def _add_trees(
     bark: bpy.types.Material,
 ) -> None:
     """Add a wood's edge all around, in places nearer, and some trees that stand alone."""
-    bearing = rng.uniform(0, 2 * np.pi, 1500)
+    bearing = rng.uniform(0, 2 * np.pi, 1200)
     swing = 1 + 0.35 * np.sin(2 * bearing + rng.uniform(0, 6)) + 0.2 * np.sin(5 * bearing + 1.0)
     edge = 230.0 * swing
     row = np.abs(rng.normal(0, 1, len(bearing)))
     radius = edge + 26.0 * row
     lone_x, lone_y = scatter(rng, 26, 75.0, 420.0)
-    wood_x, wood_y = scatter(rng, 900, 500.0, 1500.0)
+    wood_x, wood_y = scatter(rng, 450, 500.0, 1500.0)
     x = np.concatenate([radius * np.cos(bearing), lone_x, wood_x])
     y = np.concatenate([radius * np.sin(bearing), lone_y, wood_y])
     height = np.concatenate(

@@ -17,7 +17,7 @@ from mathutils import Matrix
 
 from ...core.study import OwnScenery
 
-__all__ = ["OwnFile", "OwnSceneryError", "append_own", "lowest_of"]
+__all__ = ["OwnFile", "OwnSceneryError", "append_own", "lowest_of", "names_in"]
 
 _SHADOW_REACH_M = 45.0
 _LOWEST_M = -20.0
@@ -34,6 +34,21 @@ class OwnFile:
 
     scenery: OwnScenery
     path: Path
+
+
+def names_in(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the collections and of the objects in a .blend file.
+
+    Raises:
+        OwnSceneryError: It cannot be read.
+    """
+    try:
+        with _no_scripts(), bpy.data.libraries.load(str(path), link=False) as (there, _taken):
+            return tuple(there.collections), tuple(there.objects)
+    except OSError as error:
+        raise OwnSceneryError(
+            f"{path} cannot be read as a .blend file: {str(error).strip()}"
+        ) from error
 
 
 def append_own(scene: bpy.types.Scene, collection: bpy.types.Collection, own: OwnFile) -> None:

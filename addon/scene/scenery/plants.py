@@ -6,12 +6,10 @@ from numpy.typing import NDArray
 
 from ..mesh import make_mesh
 
-__all__ = ["SHADE", "grass_patch", "shrub", "tree"]
+__all__ = ["SHADE", "add_shade", "grass_patch", "grass_square", "shrub", "tree"]
 
 SHADE = "shade"
 """Attribute of a leaf or blade: 0 for the first of its material's two colours, 1 the other."""
-
-_BLADE_RINGS = 3  # two quads and a tip
 
 
 def grass_patch(
@@ -24,28 +22,84 @@ def grass_patch(
     width_m: float,
     straw: float = 0.2,
 ) -> bpy.types.Mesh:
-    """Return a round patch of grass, thinner towards its rim, so that patches grow together.
+    """Return a round bunch of grass, thinner towards its rim.
 
     Args:
         name: Of the mesh.
         rng: What draws it.
         blades: How many.
-        radius_m: Of the patch.
+        radius_m: Of the bunch.
         height_m: Of its highest blades.
         width_m: Of a blade at its foot.
         straw: Share of dry blades.
     """
     radius = radius_m * rng.uniform(0, 1, blades) ** 0.6
     angle = rng.uniform(0, 2 * np.pi, blades)
-    foot = np.stack([radius * np.cos(angle), radius * np.sin(angle), np.zeros(blades)], axis=-1)
+    foot = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
     height = height_m * rng.beta(3.0, 1.6, blades)
     bearing = rng.uniform(0, 2 * np.pi, blades)
+    return _blades(name, rng, foot, height, bearing, width_m, straw)
+
+
+def grass_square(
+    name: str,
+    rng: np.random.Generator,
+    *,
+    edge_m: float,
+    blades: int,
+    height_m: float,
+    width_m: float,
+    straw: float = 0.2,
+    simple: bool = False,
+) -> bpy.types.Mesh:
+    """Return a square of grass in clumps that lean together; squares side by side show no seam.
+
+    Args:
+        name: Of the mesh.
+        rng: What draws it.
+        edge_m: Of the square.
+        blades: How many.
+        height_m: Of its highest blades.
+        width_m: Of a blade at its foot.
+        straw: Share of dry blades.
+        simple: Blades of one triangle, to be seen from afar.
+    """
+    clumps = max(8, blades // 22)
+    middles = rng.uniform(-0.5, 0.5, (clumps, 2)) * edge_m
+    clump = rng.integers(0, clumps, blades)
+    loose = rng.uniform(0, 1, blades) < 0.4
+    spread = 0.16 * np.sqrt(edge_m**2 / clumps) + 0.15 * height_m
+    foot = middles[clump] + rng.normal(0, spread, (blades, 2))
+    foot[loose] = rng.uniform(-0.5, 0.5, (int(loose.sum()), 2)) * edge_m
+    # A blade that would stand beyond an edge stands at the opposite one.
+    foot = (foot / edge_m + 0.5) % 1.0 * edge_m - 0.5 * edge_m
+    tall = rng.uniform(0.55, 1.0, clumps)[clump]
+    height = height_m * rng.beta(3.0, 1.6, blades) * np.where(loose, 0.8, tall)
+    bearing = rng.uniform(0, 2 * np.pi, clumps)[clump] + rng.normal(0, 0.8, blades)
+    return _blades(name, rng, foot, height, bearing, width_m, straw, simple=simple)
+
+
+def _blades(
+    name: str,
+    rng: np.random.Generator,
+    foot: NDArray,
+    height: NDArray,
+    bearing: NDArray,
+    width_m: float,
+    straw: float,
+    *,
+    simple: bool = False,
+) -> bpy.types.Mesh:
+    """Return blades of heights (N,) that stand at foot (N, 2) and bend towards bearing (N,)."""
+    blades = len(foot)
+    foot = np.column_stack([foot, np.zeros(blades)])
     lean = np.stack([np.cos(bearing), np.sin(bearing), np.zeros(blades)], axis=-1)
-    side = np.stack([-np.sin(bearing), np.cos(bearing), np.zeros(blades)], axis=-1)
+    turn = bearing + rng.normal(0, 0.6, blades)  # not all show their flat to the same side
+    side = np.stack([-np.sin(turn), np.cos(turn), np.zeros(blades)], axis=-1)
     bend = height * rng.uniform(0.15, 0.85, blades)
     width = width_m * rng.uniform(0.6, 1.3, blades)
     rows = []
-    for share, thick in ((0.0, 1.0), (0.55, 0.75)):
+    for share, thick in ((0.0, 1.0),) if simple else ((0.0, 1.0), (0.55, 0.75)):
         middle = foot + lean * (bend * share**2)[:, None]
         middle[:, 2] += height * share
         rows += [
@@ -54,12 +108,14 @@ def grass_patch(
         ]
     tip = foot + lean * bend[:, None]
     tip[:, 2] += height * np.sqrt(np.maximum(1 - 0.35 * (bend / height) ** 2, 0.2))
+    points = len(rows) + 1
     vertices = np.stack([*rows, tip], axis=1).reshape(-1, 3)
-    start = 5 * np.arange(blades)[:, None]
-    faces = np.concatenate([start + corners for corners in ([0, 1, 3], [0, 3, 2], [2, 3, 4])])
+    start = points * np.arange(blades)[:, None]
+    corners = ([0, 1, 2],) if simple else ([0, 1, 3], [0, 3, 2], [2, 3, 4])
+    faces = np.concatenate([start + corner for corner in corners])
     dry = rng.uniform(0, 1, blades) < straw
     shade = np.where(dry, rng.uniform(0.6, 1, blades), rng.uniform(0, 0.35, blades))
-    return _shaded(name, vertices, faces, np.repeat(shade, 5))
+    return _shaded(name, vertices, faces, np.repeat(shade, points))
 
 
 def shrub(
@@ -158,8 +214,13 @@ def _trunk(rng: np.random.Generator, lumps: NDArray, trunk_m: float) -> tuple[ND
     return np.concatenate(vertices), np.concatenate(faces)
 
 
-def _shaded(name: str, vertices: NDArray, faces: NDArray, shade: NDArray) -> bpy.types.Mesh:
-    mesh = make_mesh(name, vertices, faces, smooth=False)
+def add_shade(mesh: bpy.types.Mesh, shade: NDArray) -> None:
+    """Give the points of a mesh (V,) the place between its material's two colours."""
     attribute = mesh.attributes.new(SHADE, "FLOAT", "POINT")
     attribute.data.foreach_set("value", shade.astype(np.float32))
+
+
+def _shaded(name: str, vertices: NDArray, faces: NDArray, shade: NDArray) -> bpy.types.Mesh:
+    mesh = make_mesh(name, vertices, faces, smooth=False)
+    add_shade(mesh, shade)
     return mesh

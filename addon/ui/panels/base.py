@@ -1,8 +1,15 @@
 """What Limen's panels share."""
 
+import textwrap
+
 import bpy
 
-__all__ = ["LimenPanel", "StudyPanel", "stepper"]
+from ..thumbnails import panel_icon_id
+
+__all__ = ["LimenPanel", "StudyPanel", "stepper", "wrapped"]
+
+_LETTERS_PER_PX = 0.145  # of the sidebar's width, at interface scale 1
+_LETTERS_LEAST = 20
 
 
 class LimenPanel:
@@ -11,6 +18,12 @@ class LimenPanel:
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
     bl_category = "Limen"
+    limen_icon = ""
+
+    def draw_header(self, _context: bpy.types.Context) -> None:
+        """Draw the panel's own icon, where it has one."""
+        if self.limen_icon:
+            self.layout.label(text="", icon_value=panel_icon_id(self.limen_icon))
 
 
 class StudyPanel(LimenPanel):
@@ -32,3 +45,9 @@ def stepper(layout: bpy.types.UILayout, factor: str, label: str) -> None:
         button.factor, button.step = factor, step
         if step < 0:
             row.label(text=label, translate=False)
+
+
+def wrapped(text: str, context: bpy.types.Context, less: int = 0) -> list[str]:
+    """Return a text's lines, as wide as the sidebar is now, or by some letters less."""
+    width = context.region.width / context.preferences.system.ui_scale
+    return textwrap.wrap(text, max(_LETTERS_LEAST, int(width * _LETTERS_PER_PX) - less))

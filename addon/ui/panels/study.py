@@ -1,20 +1,27 @@
 """Study: new, open, save; what it amounts to; what is wrong with it."""
 
+from datetime import UTC, datetime
+
 import bpy
 
+from ...core.following import duration
+from ...operators.mend import sentence
+from ...operators.preflight import estimate
 from ...properties import live
-from .base import LimenPanel
+from .base import LimenPanel, wrapped
+from .render import BESIDE_BUTTON, IN_BOX, draw_work, gigabytes
 
-__all__ = ["CLASSES"]
+__all__ = ["CLASSES", "ago"]
 
 _PROBLEMS_SHOWN = 5
-_LETTERS_PER_PX = 0.145  # of the sidebar's width, at interface scale 1
+_UNMEASURED = "Hours and gigabytes are not measured on this machine yet"
 
 
 class LIMEN_PT_study(LimenPanel, bpy.types.Panel):
     """The study that is open."""
 
     bl_label = "Study"
+    limen_icon = "study"
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the panel."""
@@ -31,21 +38,58 @@ class LIMEN_PT_study(LimenPanel, bpy.types.Panel):
         state = live.state()
         name = bpy.path.basename(settings.study_path) or "Not saved yet"
         changed = bool(state.text) and state.text != settings.saved_text
-        layout.label(text=f"{name} *" if changed else name, icon="TEXT")
+        layout.label(text=f"{name} *" if changed else name, icon="TEXT", translate=False)
         column = layout.column()
         column.prop(settings.study, "name")
         column.prop(settings.study, "family")
         column.prop(settings.study, "seed")
-        _summary(layout, state)
+        if state.study is not None:
+            _summary(layout, context, state)
 
 
-def _summary(layout: bpy.types.UILayout, state: live.State) -> None:
-    if state.study is None:
-        return
+def _summary(layout: bpy.types.UILayout, context: bpy.types.Context, state: live.State) -> None:
+    """Draw what the study amounts to, and what it costs on this machine."""
     lightings = len(state.study.lightings)
+    persons = sum(view.target_present for view in state.views)
     box = layout.box().column(align=True)
-    box.label(text=f"{len(state.views)} views × {lightings} lightings", icon="IMAGE_DATA")
-    box.label(text=f"{len(state.views) * lightings} images", icon="BLANK1")
+    views, images = len(state.views), len(state.views) * lightings
+    _fact(box, "Views", f"{views:,}")
+    _fact(box, "Of them with a person", f"{persons:,}")
+    _fact(box, "Lightings", f"× {lightings}")
+    _fact(box, "Images", f"{images:,}")
+    now = estimate()
+    if now is None or now.cost.views != views or now.cost.images != images:  # not yet worked out
+        return
+    _fact(box, "Backgrounds", f"{now.cost.plates:,}")
+    box.separator()
+    if draw_work(box, "Measure"):
+        return
+    if now.measured is None:
+        for line in wrapped(_UNMEASURED, context, IN_BOX):
+            box.label(text=line)
+    else:
+        _fact(box, "Time here", f"about {duration(now.cost.seconds)}")
+        _fact(box, "Disk", f"about {gigabytes(now.cost.bytes)}")
+        _fact(box, "Measured", ago((datetime.now(UTC) - now.measured).total_seconds()))
+    box.operator("limen.measure", icon="TIME")
+
+
+def _fact(column: bpy.types.UILayout, name: str, value: str) -> None:
+    row = column.row()
+    row.label(text=name)
+    right = row.row()
+    right.alignment = "RIGHT"
+    right.label(text=value, translate=False)
+
+
+def ago(seconds: float) -> str:
+    """Return how long ago something was: ``just now``, ``12 min ago``, ``3 days ago``."""
+    if seconds < 90:
+        return "just now"
+    if seconds < 86_400:
+        return f"{duration(seconds)} ago"
+    days = round(seconds / 86_400)
+    return f"{days} day{'s' if days > 1 else ''} ago"
 
 
 class LIMEN_PT_problems(LimenPanel, bpy.types.Panel):
@@ -61,18 +105,17 @@ class LIMEN_PT_problems(LimenPanel, bpy.types.Panel):
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw each fault as lines that fit, with a button that goes where it is mended."""
-        scale = context.preferences.system.ui_scale
-        letters = max(20, int(context.region.width / scale * _LETTERS_PER_PX))
-        for problem in live.state().problems[:_PROBLEMS_SHOWN]:
-            column = self.layout.box().column(align=True)
-            for i, line in enumerate(_wrapped(problem.text, letters)):
+        problems = live.state().problems
+        for index, problem in enumerate(problems[:_PROBLEMS_SHOWN]):
+            row = self.layout.box().row()
+            column = row.column(align=True)
+            less = BESIDE_BUTTON if problem.path else IN_BOX
+            for i, line in enumerate(wrapped(sentence(problem.text), context, less)):
                 column.label(text=line, icon="ERROR" if i == 0 else "BLANK1", translate=False)
-
-
-def _wrapped(text: str, letters: int) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(text, letters)
+            if problem.path:
+                row.operator("limen.mend_problem", text="", icon="TOOL_SETTINGS").index = index
+        if len(problems) > _PROBLEMS_SHOWN:
+            self.layout.label(text=f"and {len(problems) - _PROBLEMS_SHOWN} more")
 
 
 CLASSES = (LIMEN_PT_study, LIMEN_PT_problems)

@@ -2,12 +2,15 @@
 
 import json
 import sys
+import types
 from pathlib import Path
 
 import addon_utils
 import bpy
+import bpy.utils.previews
 
 MODULE = "bl_ext.user_default.limen"
+TIMES = 20
 
 
 def limen_panels():
@@ -53,7 +56,37 @@ def traces():
         "properties": {n: sorted(getattr(bpy.types, n).bl_rna.properties.keys()) for n in owners},
         "draw functions": draw_functions(),
         "handlers": handlers(),
+        "timers": timers(),
+        "modules' leftovers": leftovers(),
     }
+
+
+def extension_modules():
+    """The extension's modules that are loaded, by name."""
+    return {name: module for name, module in sys.modules.items() if name.startswith(MODULE)}
+
+
+def timers():
+    """Functions of the extension that a timer would still call."""
+    return sorted(
+        f"{name}.{function.__name__}"
+        for name, module in extension_modules().items()
+        for function in vars(module).values()
+        if isinstance(function, types.FunctionType)
+        and function.__module__ == name
+        and bpy.app.timers.is_registered(function)
+    )
+
+
+def leftovers():
+    """Preview collections and draw callbacks that a module of the extension still holds."""
+    kinds = (bpy.utils.previews.ImagePreviewCollection,)
+    return sorted(
+        f"{name}.{key}"
+        for name, module in extension_modules().items()
+        for key, value in vars(module).items()
+        if isinstance(value, kinds) or type(value).__name__ == "PyCapsule"
+    )
 
 
 report = {
@@ -65,7 +98,7 @@ report = {
 }
 addon_utils.disable(MODULE)
 report["without"] = traces()
-for _ in range(2):
+for _ in range(TIMES):
     addon_utils.enable(MODULE)
     report["with"] = traces()
     addon_utils.disable(MODULE)

@@ -1,0 +1,141 @@
+"""Work that takes a while, done in steps between a window's events, with progress and Esc."""
+
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+
+from .errors import EXPECTED, reporting
+from .study import StudyOperator
+from .view import show_cell
+
+__all__ = ["Stepping", "Work", "work"]
+
+_AT_ONCE_S = 0.1
+
+Steps = Generator[tuple[int, int], None, Any]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What goes on: what it is called, how many steps are done, and of how many."""
+
+    title: str
+    done: int
+    of: int
+
+
+_work: Work | None = None
+
+
+def work() -> Work | None:
+    """Return what goes on, None where nothing does; for panels."""
+    return _work
+
+
+class Stepping(StudyOperator):
+    """An operator whose ``steps`` yield (done, of) and return what ``finish`` takes."""
+
+    bl_label: str
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        """Return whether a study is open and nothing else goes on."""
+        if not super().poll(context):
+            return False
+        if _work is not None:
+            cls.poll_message_set(f"{_work.title} goes on: wait, or press Esc")
+            return False
+        return True
+
+    def steps(self, context: bpy.types.Context) -> Steps:
+        """Do the work."""
+        raise NotImplementedError
+
+    def finish(self, context: bpy.types.Context, result: Any) -> None:
+        """Keep and report what came of it."""
+        raise NotImplementedError
+
+    @reporting
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Do all of it at once, as a script wants."""
+        steps = self.steps(context)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                self._restore(context)
+                self.finish(context, end.value)
+                return {"FINISHED"}
+
+    @reporting
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        """Begin."""
+        global _work
+        self._steps = self.steps(context)
+        self._scene = context.scene
+        _work = Work(self.bl_label, 0, 1)
+        self._timer = context.window_manager.event_timer_add(0.02, window=context.window)
+        context.window_manager.modal_handler_add(self)
+        context.workspace.status_text_set(f"{self.bl_label}. Esc: stop")
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        """Do some steps; Esc stops."""
+        global _work
+        if event.type == "ESC" and event.value == "PRESS":
+            self._clear(context)
+            self._restore(context)
+            self.report({"INFO"}, f"{self.bl_label} stopped")
+            return {"CANCELLED"}
+        if event.type != "TIMER" or context.scene is not self._scene:
+            return {"PASS_THROUGH"}
+        until = time.monotonic() + _AT_ONCE_S
+        try:
+            while time.monotonic() < until:
+                _work = Work(self.bl_label, *next(self._steps))
+        except StopIteration as end:
+            self._clear(context)
+            self._restore(context)
+            self.finish(context, end.value)
+            return {"FINISHED"}
+        except EXPECTED as error:
+            self._clear(context)
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        except BaseException:  # an error of Limen's own: it is shown, and nothing goes on
+            self._clear(context)
+            raise
+        _redraw(context)
+        return {"RUNNING_MODAL"}
+
+    def cancel(self, context: bpy.types.Context) -> None:
+        """Stop, when Blender quits or opens another file."""
+        self._clear(context)
+
+    def _clear(self, context: bpy.types.Context) -> None:
+        global _work
+        _work = None
+        self._steps.close()
+        context.window_manager.event_timer_remove(self._timer)
+        if context.workspace is not None:
+            context.workspace.status_text_set(None)
+        _redraw(context)
+
+    def _restore(self, context: bpy.types.Context) -> None:
+        """Show the cell that stood in the scene before."""
+        if not context.scene.limen.rig_placed:
+            return
+        try:
+            show_cell(context)
+        except EXPECTED as error:
+            self.report({"WARNING"}, str(error))
+
+
+def _redraw(context: bpy.types.Context) -> None:
+    for window in context.window_manager.windows:
+        for area in window.screen.areas:
+            if area.type == "VIEW_3D":
+                area.tag_redraw()

@@ -1,0 +1,86 @@
+"""Every English text that the sidebar shows as it stands; run it to see what is not translated."""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import bpy
+
+__all__ = ["english_texts", "missing", "registered", "translated", "unused"]
+
+ADDON = Path(__file__).parents[2] / "addon"
+DRAWN = ("label", "operator", "prop", "column", "progress", "popup_menu", "template_list")
+# Names of things, the same in every language; and where a number comes from.
+NAMES = {"CPU", "GPU", "OpenImageDenoise", "NLM", "BM3D", ""}
+SOURCES = ("sensor", "scale")  # enums whose items are sensors and standards
+
+
+def registered(*bases: type) -> list[type]:
+    """Limen's classes of some kinds that Blender knows now, by name."""
+    found = [*bases]
+    for cls in found:
+        found += [sub for sub in cls.__subclasses__() if sub not in found]
+    own = {c for c in found if "limen" in c.__module__ and getattr(c, "is_registered", False)}
+    return sorted(own, key=lambda cls: cls.__name__)
+
+
+def _of_classes() -> Iterator[str]:
+    for cls in registered(bpy.types.Operator, bpy.types.Panel, bpy.types.Menu):
+        yield cls.bl_label
+    for cls in registered(bpy.types.Operator):
+        yield cls.bl_description
+    kinds = (bpy.types.Operator, bpy.types.PropertyGroup, bpy.types.AddonPreferences)
+    for cls in registered(*kinds):
+        for prop in cls.bl_rna.properties:
+            if prop.is_hidden or not prop.is_runtime or prop.type in ("POINTER", "COLLECTION"):
+                continue
+            yield from (prop.name, prop.description)
+            if prop.type == "ENUM" and prop.identifier not in SOURCES:
+                for item in prop.enum_items:
+                    yield from (item.name, item.description)
+
+
+def _of_code() -> Iterator[str]:
+    for path in sorted(ADDON.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            said = {key.arg: key.value for key in node.keywords}
+            texts = [said[name] for name in ("text", "heading", "title") if name in said]
+            if node.func.attr == "poll_message_set":
+                texts = node.args[:1]
+            elif node.func.attr not in DRAWN or "translate" in said:
+                continue
+            for text in texts:
+                if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                    yield text.value
+
+
+def english_texts() -> set[str]:
+    """Return them; Limen is registered."""
+    texts = {*_of_classes(), *_of_code()}
+    return {text for text in texts - NAMES if any(letter.isalpha() for letter in text)}
+
+
+def translated() -> dict[str, str]:
+    """Return English -> Simplified Chinese."""
+    return tomllib.loads((ADDON / "data" / "zh_hans.toml").read_text(encoding="utf-8"))
+
+
+def missing() -> list[str]:
+    """Return the texts without a translation."""
+    return sorted(english_texts() - translated().keys())
+
+
+def unused() -> list[str]:
+    """Return the translations of texts that nothing shows."""
+    return sorted(translated().keys() - english_texts())
+
+
+if __name__ == "__main__":
+    import limen
+
+    limen.register()
+    print(*(f"missing: {text!r}" for text in missing()), sep="\n")
+    print(*(f"unused: {text!r}" for text in unused()), sep="\n", flush=True)

@@ -1,0 +1,92 @@
+"""The viewport's overlay in a real window: right where it is drawn, quick, and gone afterwards."""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from requirements import require
+
+pytestmark = pytest.mark.real_blender
+
+INSIDE = Path(__file__).parent / "inside"
+SCREEN = (1600, 900)
+DRAW_S = 4e-3  # for both callbacks together, in CPU time of their thread
+
+
+@pytest.fixture(scope="module")
+def report(installed, tmp_path_factory):
+    require("Xvfb")
+    require("import")
+    out = tmp_path_factory.mktemp("overlay")
+    ready, leave, picture = out / "ready.json", out / "leave", out / "screen.png"
+    read, write = os.pipe()
+    mode = f"{SCREEN[0]}x{SCREEN[1]}x24"
+    server = subprocess.Popen(
+        ["Xvfb", "-displayfd", str(write), "-nolisten", "tcp", "-screen", "0", mode],
+        pass_fds=[write],
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(write)
+    with os.fdopen(read) as number:
+        display = f":{number.readline().strip()}"
+    geometry = ["--window-geometry", "0", "0", *map(str, SCREEN)]
+    script = ["-P", INSIDE / "overlay.py", "--", ready, leave]
+    process = installed.start(*geometry, *script, DISPLAY=display)
+    try:
+        waited_until = time.monotonic() + 400
+        while not ready.exists() and process.poll() is None and time.monotonic() < waited_until:
+            time.sleep(0.2)
+        if ready.exists():
+            time.sleep(1)  # the last redraw reaches the screen
+            subprocess.run(["import", "-display", display, "-window", "root", picture], check=True)
+        leave.touch()
+        printed, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        server.terminate()
+        server.wait()
+    assert ready.exists(), printed
+    assert "Traceback" not in printed, printed
+    if keep := os.environ.get("LIMEN_SCREENSHOTS"):
+        Path(keep).mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, Path(keep) / f"{installed.executable.name}-overlay.png")
+    return json.loads(ready.read_text())
+
+
+@pytest.mark.parametrize("where", ["on the rig", "dragged"])
+def test_the_class_drawn_over_a_ground_point_is_that_of_its_density(report, where):
+    points = [point for point in report["points"] if point[0] == where]
+    assert len(points) == 50
+    assert [drawn for *_, drawn in points] == [expected for *_, expected, _ in points]
+    assert len({expected for *_, expected, _ in points}) > 2  # classes, and outside
+
+
+def test_a_dragged_camera_is_told_from_one_on_the_rig_until_it_is_kept(report):
+    moved = [report[f"moved {when}"] for when in ("at first", "when dragged", "when kept")]
+    assert moved == [False, True, False]
+
+
+def test_the_test_person_has_the_class_of_the_zone_that_it_stands_on(report):
+    seen, drawn = report["test person"]
+    assert seen == drawn
+
+
+def test_the_camera_object_follows_the_lens_of_the_study(report):
+    assert report["fitted mm"] == pytest.approx(6.95)
+    assert report["lens after"] / report["lens before"] == pytest.approx(6.95 / 2.8, rel=1e-3)
+
+
+def test_drawing_takes_under_four_milliseconds(report):
+    scene, screen = report["times"]["scene"], report["times"]["screen"]
+    assert min(len(scene), len(screen)) >= 5  # it was drawn, and under a moving camera
+    assert statistics.median(scene) + statistics.median(screen) < DRAW_S
+
+
+def test_the_chip_was_made_and_nothing_is_left_after_unregistering(report):
+    assert report["chip"]
+    assert report["left"] == [0, 0]
