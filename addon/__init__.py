@@ -15,11 +15,11 @@ def register() -> None:
 
     A Blender without OpenImageIO is told so on its console; the sidebar works all the same.
     """
-    from . import operators, preferences, properties, translations, ui
+    from . import operators, preferences, properties, ui
 
     registered = []
     try:
-        for part in (translations, properties, preferences, operators, ui):
+        for part in (properties, preferences, operators, ui):
             part.register()
             registered.append(part)
     except Exception:
@@ -32,7 +32,7 @@ def register() -> None:
 
 def unregister() -> None:
     """Remove what :func:`register` added, in reverse order."""
-    from . import operators, preferences, properties, translations, ui
+    from . import operators, preferences, properties, ui
 
-    for part in (ui, operators, preferences, properties, translations):
+    for part in (ui, operators, preferences, properties):
         part.unregister()

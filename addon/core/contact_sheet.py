@@ -45,7 +45,7 @@ def make_contact_sheet(root: Path, lightings: Sequence[str]) -> Path:
     rows = []
     for view_id in some_views(dataset, lightings):
         paths = [_clean(dataset, f"{view_id}-{name}") for name in lightings]
-        rows.append([read_png(dataset.root / path) for path in paths])
+        rows.append([read_png(dataset.root / path) for path in paths if path])
     if not rows:
         raise DatasetError(
             f"{root} has no clean images yet: render some views with the output 'Clean images' on"
@@ -115,4 +115,5 @@ def _smaller(picture: Picture) -> Picture:
     block = -(-picture.shape[1] // _TILE_WIDTH_PX)
     height, width = picture.shape[0] // block * block, picture.shape[1] // block * block
     blocks = picture[:height, :width].reshape(height // block, block, width // block, block, 3)
-    return blocks.mean(axis=(1, 3)).round().astype(np.uint8)
+    smaller: Picture = blocks.mean(axis=(1, 3)).round().astype(np.uint8)
+    return smaller

@@ -188,6 +188,8 @@ def _mix(scene: bpy.types.Scene, every: int = 1) -> None:
     item, setup = wanted
     mixed = (id(kept), item, setup.fnumber, setup.iso, setup.shutter_limit_s, every)
     if mixed == _mixed:
+        if shown.problem:  # of a lighting that was chosen meanwhile
+            _show(replace(shown, problem=""))
         return
     if missing := preview.missing_light(kept, item):
         what = "its mix" if missing[0].startswith("lighting-") else ", ".join(missing)

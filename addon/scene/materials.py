@@ -311,7 +311,7 @@ def add_haze(
 
 
 def _by_distance(tree: bpy.types.NodeTree, length_m: float) -> bpy.types.NodeSocket:
-    """Return 1 - exp(-d / length) of the distance d that a ray has come."""
+    """Return 1 - exp(-d / length) of the distance d from the camera."""
     distance = tree.nodes.new("ShaderNodeCameraData").outputs["View Distance"]
     power = tree.nodes.new("ShaderNodeMath")
     power.operation = "POWER"

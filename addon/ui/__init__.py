@@ -1,12 +1,13 @@
 """Limen's sidebar."""
 
-from . import compass, galleries, light_pictures, overlay, panels, thumbnails
+from . import compass, galleries, light_pictures, overlay, panels, thumbnails, translations
 
 __all__ = ["register", "unregister"]
 
 
 def register() -> None:
-    """Add the galleries, the panels and the viewport's overlay."""
+    """Add the galleries, the panels, the viewport's overlay, and their other languages."""
+    translations.register()
     thumbnails.register()
     galleries.register()
     compass.register()
@@ -23,3 +24,4 @@ def unregister() -> None:
     compass.unregister()
     galleries.unregister()
     thumbnails.unregister()
+    translations.unregister()

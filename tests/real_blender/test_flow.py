@@ -30,7 +30,7 @@ def flow(installed, tmp_path_factory):
     require("Xvfb")
     require("xdotool")
     folder = tmp_path_factory.mktemp("flow")
-    study_file, output = folder / "first.toml", folder / "first"
+    study_file, output = folder / "first.toml", folder / "study"
     seen = {"study": study_file, "output": output}
     name = installed.executable.name
 
@@ -57,13 +57,13 @@ def flow(installed, tmp_path_factory):
         window.wait("stage().limen.cell.elevation == 1")
         seen["next camera"] = window.value("stage().limen.view_id")
         keep(window, "next camera")
-        window.click("Camera")  # closes it
+        window.close_panel("Camera", "Place Rig")
 
         window.open_panel("Lighting", "evening_west")
         window.click("evening_west")
         window.wait("stage().limen.cell.lighting == 'evening_west'")
         keep(window, "lighting")
-        window.click("Lighting")
+        window.close_panel("Lighting", "evening_west")
 
         window.open_panel("Subject", "Poses")
         window.open_panel("Poses", "All poses of the actions")
@@ -72,7 +72,7 @@ def flow(installed, tmp_path_factory):
         window.wait(f"stage().limen.cell.pose != {before!r}")
         seen["pose"] = (before, window.value("stage().limen.cell.pose"))
         keep(window, "pose")
-        window.click("Poses")
+        window.close_panel("Poses", "All poses of the actions")
 
         window.open_panel("Textures", "In the study")
         before = window.value("stage().limen.cell.texture")
@@ -82,13 +82,13 @@ def flow(installed, tmp_path_factory):
         window.click("Add")
         window.wait("len(stage().limen.study.subjects[0].textures) == 2")
         keep(window, "texture")
-        window.click("Subject")
+        window.close_panel("Subject", "Textures")
 
         window.open_panel("Factors", "Elevation")
         window.click("Elevation")
         window.wait("stage().limen.factor == 'elevation'")
         keep(window, "factors")
-        window.click("Factors")
+        window.close_panel("Factors", "Elevation")
 
         window.click("Save")
         window.choose_file(study_file)

@@ -25,6 +25,7 @@ INSIDE = Path(__file__).parent / "inside"
 SCREEN = (1600, 900)
 ALIKE = 0.80  # correlation of the words with the screen: another word of its length has 0.5
 START_S = 180
+GAP_PX, PLAIN = 8, 60  # a text ends where so many pixels after it differ by no more
 WAIT_S = 300  # llvmpipe draws a scene in seconds, on a busy machine in minutes
 ANSWER_S = 400  # an operator that builds a scene holds Blender up
 SCROLL_STEPS = 60
@@ -203,7 +204,9 @@ class Window:
             score[~np.isfinite(score)] = 0
             while score.max() >= ALIKE:
                 y, x = np.unravel_index(score.argmax(), score.shape)
-                found.append((float(score.max()), Place(x0 + int(x), y0 + int(y), w, h)))
+                after = screen[y : y + h, x + w + 1 : x + w + 1 + GAP_PX]
+                if not after.size or np.ptp(after) < PLAIN:  # else a longer text begins so
+                    found.append((float(score.max()), Place(x0 + int(x), y0 + int(y), w, h)))
                 score[max(0, y - h) : y + h, max(0, x - w) : x + w] = 0
         found.sort(reverse=True)
         kept: list[Place] = []
@@ -255,10 +258,20 @@ class Window:
 
     def open_panel(self, title: str, shows: str) -> None:
         """Click a panel's header unless what it shows is there already."""
-        header = self.find(title)
-        if not self._places(shows, self._region("VIEW_3D", "UI")):
-            self.press(header.centre[0], header.centre[1])
+        if not self.sees(shows):
+            self.press(*self.find(title).centre)
+            self._until(lambda: self.sees(shows) or self.sees(title) is None)
             self.find(shows)
+
+    def close_panel(self, title: str, hides: str) -> None:
+        """Click a panel's header and wait until what it showed is gone."""
+        self.press(*self.find(title).centre)
+        self._until(lambda: self.sees(hides) is None)
+
+    def _until(self, holds: Callable[[], object], timeout_s: float = WAIT_S) -> None:
+        until = time.monotonic() + timeout_s
+        while not holds():
+            assert time.monotonic() < until, self.keep("waited in vain")
 
     def click(self, words: str) -> None:
         """Click what has these words on it in the sidebar."""

@@ -11,7 +11,7 @@ import bpy
 
 __all__ = ["register", "unregister"]
 
-_FILES = {"zh_HANS": Path(__file__).parent / "data" / "zh_hans.toml"}
+_FILES = {"zh_HANS": Path(__file__).parent.parent / "data" / "zh_hans.toml"}
 _CONTEXTS = ("*", "Operator")  # Blender looks the names of operators up by themselves
 
 
