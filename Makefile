@@ -66,8 +66,10 @@ bench: setup  ## every benchmark in benchmarks/: up to an hour
 sheets: setup  ## contact sheets of the sceneries in sheets/ (hours; SHEET_SIZE=480x270: 15 minutes)
 	$(BIN)/python -m limen.batch.sheets --size $(SHEET_SIZE) --out sheets
 
-thumbnails: setup  ## the small pictures of the sidebar, in addon/data/thumbnails (minutes)
-	$(BIN)/python -m limen.batch.thumbnails --out addon/data/thumbnails
+thumbnails: setup  ## the sidebar's pictures in addon/data: thumbnails, icons, the chip (minutes)
+	$(BIN)/python -m limen.batch.pictures.thumbnails --out addon/data/thumbnails
+	$(BIN)/python -m limen.batch.pictures.icons --out addon/data/icons
+	$(BIN)/python -m limen.batch.pictures.figure_chip --out addon/data/figure.png
 
 pose-sheets: setup  ## every pose from four sides and twelve people, in sheets/ (10 minutes)
 	$(BIN)/python -m limen.batch.figure_sheets --out sheets

@@ -20,6 +20,8 @@ _SCALE, _POPUP_SCALE = 6.0, 5.0
 _numbers: dict[tuple[str, str], int] = {}
 # Blender shows an item's texts from where they lie, also after other items were asked for.
 _items: dict[tuple[str, str, int], tuple[str, str, str, int, int]] = {}
+# It asks several times while drawing: hundreds of poses take longer than a panel may.
+_lists: dict[str, tuple[tuple[str, ...], list[tuple[str, str, str, int, int]]]] = {}
 
 
 def _number(factor: str, name: str) -> int:
@@ -57,7 +59,11 @@ def _enum(factor: str) -> Any:
         shown = standing(factor)
         if shown not in names:
             names = (shown, *names)  # "" while nothing stands
-        return [_item(factor, name) for name in names]
+        if factor == "texture":  # a licensed image may change its file
+            return [_item(factor, name) for name in names]
+        if _lists.get(factor, ((), []))[0] != names:
+            _lists[factor] = (names, [_item(factor, name) for name in names])
+        return _lists[factor][1]
 
     def get(_owner: object) -> int:
         return _number(factor, standing(factor))
@@ -154,4 +160,5 @@ def unregister() -> None:
     del bpy.types.WindowManager.limen_galleries
     bpy.utils.unregister_class(LimenGalleries)
     _numbers.clear()
+    _lists.clear()
     _items.clear()

@@ -104,6 +104,7 @@ def load_detector(directory: Path) -> Detector:
         found = hashlib.sha256(content).hexdigest()
         if found != _SHA256[name]:
             raise ValueError(f"{directory / name} has the sha256 {found}, not {_SHA256[name]}")
+    torch.set_num_threads(1)  # small layers: on a busy machine more threads wait 20 times as long
     graph = json.loads(data["centernet.json"])
     nodes = {node["name"]: node for node in graph["modelTopology"]["node"]}
     weights, start = {}, 0

@@ -1,6 +1,7 @@
 """What the person detector makes of rendered datasets, and the table of it.
 
-python tests/acceptance/sightings.py DATASET ... > benchmarks/people_found.md
+`python tests/acceptance/sightings.py DATASET ...` prints it; benchmarks/people_found.md keeps the
+tables of a dated run.
 """
 
 import datetime

@@ -57,8 +57,11 @@ def test_nobody_is_found_in_95_percent_of_the_person_free_images(upright):
     assert np.mean([s.found for s in nobody]) <= 0.05
 
 
-def test_the_table_of_all_other_views_is_made(seen):
-    """Bent, lying and climbing people, and steep views: what photographs show less often."""
+def test_most_people_are_found_in_all_other_views_too(seen):
+    """Bent, lying and climbing people, and steep views: what photographs show less often.
+
+    No figure is promised here; benchmarks/people_found.md has 60 of 78.
+    """
     study = load_study(STUDY)
     steep = replace(study.camera, elevations_deg=(45.0, 67.5))
     few = replace(study.sampling, views=84, person_free=0.0)

@@ -34,7 +34,7 @@ def test_all_pictures_together_are_small():
 
 
 def test_the_icons_are_those_that_the_script_draws():
-    from limen.batch.icons import ICONS, draw_icon
+    from limen.batch.pictures.icons import ICONS, draw_icon
 
     assert {path.stem for path in (DATA / "icons").glob("*.png")} == set(ICONS)
     for name in ICONS:

@@ -4,218 +4,135 @@ The extension is installed, as a user has it. Set LIMEN_SCREENSHOTS to a directo
 pictures.
 """
 
-import json
 import os
-import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from limen.addon.core.dataset import open_dataset
 from limen.addon.core.image_io import read_png
-from requirements import require
+from window import Window, open_window, virtual_screen
 
-pytestmark = pytest.mark.real_blender
+pytestmark = [pytest.mark.real_blender, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
-INSIDE = Path(__file__).parent / "inside"
 STUDY = ROOT / "studies" / "ci.toml"
-SCREEN = (1600, 900)
-SCREEN_MODE = f"{SCREEN[0]}x{SCREEN[1]}x24"
 WAIT_S = 420
-MODULES = """
-import importlib
-def module(name):
-    return importlib.import_module(f"{limen.__name__}.addon.{name}")
-batch = module("operators.batch")
-"""
-STANDING = """
-now = batch.standing()
-answer = {"state": now.state, "done": now.done, "total": now.total, "said": now.said,
-          "newest": str(now.newest), "ours": now.ours, "pace": now.pace is not None}
-"""
-
-
-class Session:
-    """A Blender with a window that runs what it is sent."""
-
-    def __init__(self, blender, display, folder):
-        self.folder, self.display, self.sent = folder, display, 0
-        geometry = ["--window-geometry", "0", "0", *map(str, SCREEN)]
-        script = ["-P", INSIDE / "served.py", "--", folder]
-        self.process = blender.start(*geometry, *script, DISPLAY=display)
-
-    def do(self, code):
-        """Run code in Blender's main thread; returns its ``answer``."""
-        script = self.folder / f"{self.sent}.py"
-        script.with_suffix(".part").write_text(MODULES + code)
-        script.with_suffix(".part").rename(script)
-        result = script.with_suffix(".json")
-        until = time.monotonic() + WAIT_S
-        while not result.exists():
-            if self.process.poll() is not None or time.monotonic() > until:
-                self.process.kill()
-                pytest.fail(f"no answer to\n{code}\n{self.process.communicate()[0]}")
-            time.sleep(0.1)
-        self.sent += 1
-        said = json.loads(result.read_text())
-        assert "error" not in said, said["error"]
-        return said["answer"]
-
-    def wait_for(self, *states, views=0):
-        """Wait until the panel knows that the batch stands there."""
-        until = time.monotonic() + WAIT_S
-        while time.monotonic() < until:
-            now = self.do(STANDING)
-            if now["state"] in states and now["done"] >= views:
-                return now
-            time.sleep(0.3)
-        pytest.fail(
-            f"{now}: {states} were waited for\n" + self.do("answer = batch._log_tail(now.root)")
-        )
-
-    def picture(self, name):
-        """Keep a picture of the screen, where pictures are asked for."""
-        if not (keep := os.environ.get("LIMEN_SCREENSHOTS")):
-            return
-        time.sleep(1.5)  # the last redraw reaches the screen
-        path = self.folder / f"{name}.png"
-        subprocess.run(["import", "-display", self.display, "-window", "root", path], check=True)
-        Path(keep).mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, Path(keep) / f"batch-{name}.png")
-
-    def quit(self):
-        """End it and return what it printed."""
-        (self.folder / "leave").touch()
-        try:
-            return self.process.communicate(timeout=60)[0]
-        finally:
-            self.process.kill()
+STANDING = (
+    "(lambda now: {'state': now.state, 'done': now.done, 'total': now.total,"
+    " 'said': list(now.said), 'newest': str(now.newest), 'ours': now.ours,"
+    " 'paced': now.pace is not None})(limen('addon.operators.batch').standing())"
+)
+PID = "(lambda batch: batch._processes[batch.standing().root].pid)(limen('addon.operators.batch'))"
 
 
 @pytest.fixture(scope="module")
 def display():
-    """A virtual screen that chooses its own number."""
-    require("Xvfb")
-    require("import")
-    read, write = os.pipe()
-    server = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(write), "-nolisten", "tcp", "-screen", "0", SCREEN_MODE],
-        pass_fds=[write],
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(write)
-    with os.fdopen(read) as number:
-        yield f":{number.readline().strip()}"
-    server.terminate()
-    server.wait()
+    with virtual_screen() as number:
+        yield number
+
+
+@contextmanager
+def opened(blender, display, folder: Path, out: Path) -> Iterator[Window]:
+    """A window with the study open and its output folder chosen."""
+    folder.mkdir()
+    with open_window(blender.start, display, folder) as window:
+        window.open_tab()
+        window.run(f"bpy.ops.limen.open_study(filepath={str(STUDY)!r})")
+        render_to(window, out)
+        yield window
 
 
 @pytest.fixture
 def window(installed, display, tmp_path):
-    """Blender with the study open, the Limen tab shown and an output folder chosen."""
-    folder = tmp_path / "asked"
-    folder.mkdir()
-    session = Session(installed, display, folder)
-    session.do("area.spaces.active.show_region_ui = True")
-    time.sleep(1)
-    open_study(session, tmp_path / "out")
-    yield session
-    printed = session.quit()
-    assert "Traceback" not in printed, printed
+    with opened(installed, display, tmp_path / "asked", tmp_path / "out") as found:
+        yield found
 
 
-def open_study(session, out):
-    session.do(f"""
-region.active_panel_category = "Limen"
-bpy.ops.limen.open_study(filepath={str(STUDY)!r})
-bpy.context.scene.limen.batch.output = {str(out)!r}
-""")
+def render_to(window: Window, out: Path) -> None:
+    window.run(f"stage().limen.batch.output = {str(out)!r}")
 
 
-def start(session):
-    assert session.do('answer = list(bpy.ops.limen.start_batch("INVOKE_DEFAULT"))') == ["FINISHED"]
+def start(window: Window) -> None:
+    window.run("bpy.ops.limen.start_batch('INVOKE_DEFAULT')")
 
 
-@pytest.mark.slow
+def wait_for(window: Window, *states: str, views: int = 0) -> dict:
+    """Wait until the panel knows that the batch stands there; returns what it knows."""
+    until = time.monotonic() + WAIT_S
+    while True:
+        now = window.value(STANDING)
+        if now["state"] in states and now["done"] >= views:
+            return now
+        assert time.monotonic() < until, f"{now}: {states} were waited for"
+        time.sleep(0.3)
+
+
 def test_a_batch_is_started_cancelled_killed_resumed_and_done_and_its_sheet_is_shown(
     window, tmp_path
 ):
-    assert window.wait_for("idle")["total"] == 8
+    assert wait_for(window, "idle")["total"] == 8
     start(window)
-    window.picture("starting")
-    running = window.wait_for("running", views=1)
-    assert running["ours"] and running["pace"] and Path(running["newest"]).is_file()
-    window.picture("running")
-    window.do("bpy.ops.limen.cancel_batch()")
-    stopped = window.wait_for("stopped")
-    assert 1 <= stopped["done"] < 8
-    window.picture("stopped")
+    running = wait_for(window, "running", views=1)
+    assert running["ours"] and running["paced"] and Path(running["newest"]).is_file()
+    window.keep("batch-running")
+    window.run("bpy.ops.limen.cancel_batch()")
+    assert 1 <= wait_for(window, "stopped")["done"] < 8
 
     start(window)
-    window.wait_for("running")
-    pid = window.do("answer = batch._processes[batch.standing().root].pid")
-    os.kill(pid, signal.SIGKILL)
-    window.wait_for("killed")
-    window.picture("killed")
+    wait_for(window, "running")
+    os.kill(window.value(PID), signal.SIGKILL)
+    wait_for(window, "killed")
+    window.keep("batch-killed")
 
     start(window)
-    window.wait_for("done")
-    window.picture("done")
+    wait_for(window, "done")
+    window.keep("batch-done")
     root = tmp_path / "out"
     rows = [line for part in (root / "views").glob("*.jsonl") for line in part.open()]
     assert len(rows) == len(open_dataset(root).views) == 8  # nothing was rendered twice
 
-    window.do('bpy.ops.limen.make_contact_sheet("INVOKE_DEFAULT")')
+    window.run("bpy.ops.limen.make_contact_sheet('INVOKE_DEFAULT')")
     sheet = read_png(root / "contact-sheet.png")
     assert sheet.shape == (8 * 212 + 4, 3 * 244 + 4, 3)
     editors = (
         "[a.spaces.active for w in bpy.data.window_managers[0].windows for a in w.screen.areas]"
     )
-    shown = window.do(
-        f"answer = [s.image.name for s in {editors} if s.type == 'IMAGE_EDITOR' and s.image]"
-    )
-    assert shown == ["contact-sheet.png"]
+    shown = f"[s.image.name for s in {editors} if s.type == 'IMAGE_EDITOR' and s.image]"
+    assert window.value(shown) == ["contact-sheet.png"]
 
 
-@pytest.mark.slow
-def test_a_batch_goes_on_without_its_blender_and_is_found_again(
-    window, installed, display, tmp_path
-):
-    start(window)
-    window.wait_for("running")
-    pid = window.do("answer = batch._processes[batch.standing().root].pid")
-    window.quit()
+def test_a_batch_goes_on_without_its_blender_and_is_found_again(installed, display, tmp_path):
+    out = tmp_path / "out"
+    with opened(installed, display, tmp_path / "first", out) as window:
+        start(window)
+        wait_for(window, "running")
+        pid = window.value(PID)
     os.kill(pid, 0)  # raises where it is gone
-    folder = tmp_path / "again"
-    folder.mkdir()
-    again = Session(installed, display, folder)
-    try:
-        open_study(again, tmp_path / "out")
-        found = again.wait_for("running", "done")
+    with opened(installed, display, tmp_path / "again", out) as window:
+        found = wait_for(window, "running", "done")
         if found["state"] == "running":
             assert found["ours"]
-            again.do("bpy.ops.limen.cancel_batch()")
-            again.wait_for("stopped", "done")
-    finally:
-        again.quit()
+            window.run("bpy.ops.limen.cancel_batch()")
+            wait_for(window, "stopped", "done")
 
 
-@pytest.mark.slow
-def test_a_full_disk_is_said_in_words_and_the_batch_goes_on_where_there_is_room(window, tmp_path):
+def test_a_full_disk_is_said_in_words(window, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("a small disk is mounted by root")
     disk = tmp_path / "disk"
     disk.mkdir()
     # The window lives in a mount namespace of its own: the disk is mounted there.
-    enter = ["nsenter", "-t", str(window.do("import os; answer = os.getpid()")), "-m"]
+    enter = ["nsenter", "-t", str(window.value("__import__('os').getpid()")), "-m"]
     mount = [*enter, "mount", "-t", "tmpfs", "-o", "size=300k", "none", str(disk)]
     subprocess.run(mount, check=True)
-    window.do(f"bpy.context.scene.limen.batch.output = {str(disk / 'out')!r}")
-    window.wait_for("idle")
+    render_to(window, disk / "out")
+    wait_for(window, "idle")
     start(window)
-    failed = window.wait_for("failed", "partly")
+    failed = wait_for(window, "failed", "partly")
     assert any("No space left on device" in line for line in failed["said"]), failed
-    window.picture("full-disk")
+    window.keep("batch-full-disk")

@@ -30,7 +30,7 @@ def times_ms(installed, tmp_path_factory) -> dict[str, list[float]]:
         window.run(f"bpy.ops.limen.open_study(filepath={str(STUDY)!r})")
         window.run("area_of()[1].spaces.active.overlay.show_overlays = False")
         window.open_tab()
-        window.wait("limen('addon.properties.live').state().views")
+        window.wait("len(limen('addon.properties.live').state().views)")
         window.wait("max(map(len, draw_times.values())) > 3")
         window.run("[times.clear() for times in draw_times.values()]")
         redraw = "[r.tag_redraw() for r in area_of()[1].regions if r.type == 'UI']"

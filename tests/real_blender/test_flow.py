@@ -15,6 +15,7 @@ from window import open_window, virtual_screen
 pytestmark = [pytest.mark.real_blender, pytest.mark.slow, pytest.mark.timeout(2400)]
 
 BATCH, LIVE = "limen('addon.operators.batch')", "limen('addon.properties.live')"
+LIBRARY = "limen('addon.operators.library')"
 SMALL = """
 study = stage().limen.study
 study.samples = 1
@@ -30,7 +31,7 @@ def flow(installed, tmp_path_factory):
     require("Xvfb")
     require("xdotool")
     folder = tmp_path_factory.mktemp("flow")
-    study_file, output = folder / "first.toml", folder / "study"
+    study_file, output = folder / "study.toml", folder / "study"
     seen = {"study": study_file, "output": output}
     name = installed.executable.name
 
@@ -67,18 +68,18 @@ def flow(installed, tmp_path_factory):
 
         window.open_panel("Subject", "Poses")
         window.open_panel("Poses", "All poses of the actions")
-        before = window.value("stage().limen.cell.pose")
+        before = window.value(f"{LIBRARY}.standing('pose')")
         window.click_icon("In the study", up=5)  # the gallery's next, beside its picture
-        window.wait(f"stage().limen.cell.pose != {before!r}")
-        seen["pose"] = (before, window.value("stage().limen.cell.pose"))
+        window.wait(f"{LIBRARY}.standing('pose') != {before!r}")
+        seen["pose"] = (before, window.value(f"{LIBRARY}.standing('pose')"))
         keep(window, "pose")
         window.close_panel("Poses", "All poses of the actions")
 
         window.open_panel("Textures", "In the study")
-        before = window.value("stage().limen.cell.texture")
+        before = window.value(f"{LIBRARY}.standing('texture')")
         window.click_icon("In the study", up=5)
-        window.wait(f"stage().limen.cell.texture != {before!r}")
-        seen["texture"] = (before, window.value("stage().limen.cell.texture"))
+        window.wait(f"{LIBRARY}.standing('texture') != {before!r}")
+        seen["texture"] = (before, window.value(f"{LIBRARY}.standing('texture')"))
         window.click("Add")
         window.wait("len(stage().limen.study.subjects[0].textures) == 2")
         keep(window, "texture")
@@ -91,7 +92,7 @@ def flow(installed, tmp_path_factory):
         window.close_panel("Factors", "Elevation")
 
         window.click("Save")
-        window.choose_file(study_file)
+        window.save_in(folder)
         window.wait("stage().limen.study_path != ''")
         seen["saved"] = window.value("stage().limen.saved_text")
         keep(window, "saved")

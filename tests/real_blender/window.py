@@ -257,16 +257,28 @@ class Window:
         self.picture()
 
     def open_panel(self, title: str, shows: str) -> None:
-        """Click a panel's header unless what it shows is there already."""
+        """Click a panel's header unless what it shows is in sight already."""
         if not self.sees(shows):
-            self.press(*self.find(title).centre)
-            self._until(lambda: self.sees(shows) or self.sees(title) is None)
+            self._toggle(title)
             self.find(shows)
 
     def close_panel(self, title: str, hides: str) -> None:
         """Click a panel's header and wait until what it showed is gone."""
-        self.press(*self.find(title).centre)
+        self._toggle(title)
         self._until(lambda: self.sees(hides) is None)
+
+    def _toggle(self, title: str) -> None:
+        place = self.find(title)
+        x, _, width, _ = self._region("VIEW_3D", "UI")
+        bottom = place.y + place.height
+
+        def below() -> np.ndarray:
+            return self.picture()[bottom + 8 :, x : x + width]
+
+        self.point(*place.centre)
+        before = below()
+        self.press(*place.centre)
+        self._until(lambda: not np.array_equal(before, below()))
 
     def _until(self, holds: Callable[[], object], timeout_s: float = WAIT_S) -> None:
         until = time.monotonic() + timeout_s
@@ -316,28 +328,27 @@ class Window:
         self.key(key)
         self.picture()
 
-    def choose_file(self, path: Path) -> None:
-        """In the file browser that is open: go to a folder, type a name, accept."""
+    def save_in(self, folder: Path) -> None:
+        """In the file browser that is open: type a folder, leave the name, press Return."""
         self.wait("area_of('FILE_BROWSER')[1] is not None")
         self.picture()
         x, y, width, height = self._region("FILE_BROWSER", "UI")
         self.press(x + width // 2, y + height // 2)
         self.key("ctrl+a")
-        self.type(str(path.parent))
+        self.type(str(folder))
         self.key("Return")
-        self.wait("area_of('FILE_BROWSER')[1].spaces.active.params.directory.decode().rstrip('/')"
-                  f" == {str(path.parent)!r}")  # fmt: skip
-        x, y, width, height = self._region("FILE_BROWSER", "EXECUTE")
-        self.press(x + width // 4, y + height // 3)
-        self.key("ctrl+a")
-        self.type(path.name)
-        self.key("Return")
-        self.picture()
+        params = "area_of('FILE_BROWSER')[1].spaces.active.params"
+        self.wait(f"{params}.directory.decode().rstrip('/') == {str(folder)!r}")
         self.keep("file browser")
         x, y, width, height = self._region("FILE_BROWSER", "WINDOW")
-        self.point(x + width // 2, y + height - 20)
-        self.key("Return")
-        self.wait("area_of('FILE_BROWSER')[1] is None")
+        closed = "area_of('FILE_BROWSER')[1] is None"
+        for _ in range(10):  # the first Return may only leave the field
+            self.point(x + width // 2, y + height // 2)
+            self.key("Return")
+            self.picture()
+            if self.value(closed):
+                return
+        self.wait(closed)
 
 
 @contextmanager

@@ -102,10 +102,10 @@ def serve(client):
     if not line:
         return False
     try:
-        reply = {"value": answer(json.loads(line))}
+        reply = json.dumps({"value": answer(json.loads(line))})
     except Exception:
-        reply = {"error": traceback.format_exc()}
-    client.write(json.dumps(reply) + "\n")
+        reply = json.dumps({"error": traceback.format_exc()})
+    client.write(reply + "\n")
     client.flush()
     return True
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..addon.core.factors import poses_by_action, sample_views
-from ..addon.core.poses import load_poses
-from ..addon.core.study import SCENERIES, Subject, parse_study, resolve
-from ..addon.core.study.reading import library_poses
+from ...addon.core.factors import poses_by_action, sample_views
+from ...addon.core.poses import load_poses
+from ...addon.core.study import SCENERIES, Subject, parse_study, resolve
+from ...addon.core.study.reading import library_poses
 
 __all__ = ["KINDS"]
 
@@ -54,20 +54,20 @@ denoise = "{denoise}"
 
 
 def _pose(name: str) -> NDArray[np.uint8]:
-    from ..addon.operators.figure import figure_picture
+    from ...addon.operators.figure import figure_picture
 
     return figure_picture(_PERSON, load_poses()[name], _YAW_DEG, _SIDE_PX, _SAMPLES, fill=True)
 
 
 def _texture(name: str) -> NDArray[np.uint8]:
-    from ..addon.operators.figure import figure_picture
+    from ...addon.operators.figure import figure_picture
 
     who = Subject("thumbnail", textures=(name,))
     return figure_picture(who, load_poses()[_STANDING], _YAW_DEG, _SIDE_PX, _SAMPLES, fill=True)
 
 
 def _scenery(name: str) -> NDArray[np.uint8]:
-    from ..addon.operators import look
+    from ...addon.operators import look
 
     text = _PLACE.format(
         scenery=name, pixels=_SCENERY_PX, denoise="oidn" if look.can_denoise() else "none"

@@ -1,6 +1,6 @@
 """The picture of a standing person from which the viewport's chip is made.
 
-    python -m limen.batch.figure_chip --out addon/data/figure.png
+    python -m limen.batch.pictures.figure_chip --out addon/data/figure.png
 
 The person fills the picture but for a margin of ``core.chip.MARGIN_PX`` pixels above the crown
 and below the soles.
@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import register
-from ..addon.core.chip import MARGIN_PX
-from ..addon.core.image_io import write_png
-from ..addon.core.poses import load_poses
-from ..addon.core.study import Subject
+from ... import register
+from ...addon.core.chip import MARGIN_PX
+from ...addon.core.image_io import write_png
+from ...addon.core.poses import load_poses
+from ...addon.core.study import Subject
 
 __all__ = ["main"]
 
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bpy.ops.wm.read_factory_settings(use_empty=True)
     if not hasattr(bpy.types.Scene, "limen"):
         register()
-    from ..addon.operators.figure import figure_picture
+    from ...addon.operators.figure import figure_picture
 
     pose = load_poses()["standing_relaxed"]
     write_png(options.out, _cropped(figure_picture(_PERSON, pose, _YAW_DEG, _SIDE_PX, _SAMPLES)))

@@ -1,6 +1,6 @@
 """The small pictures of the sidebar: lightings, poses, textures and sceneries.
 
-    python -m limen.batch.thumbnails --out addon/data/thumbnails
+    python -m limen.batch.pictures.thumbnails --out addon/data/thumbnails
 
 Each is a file KIND/NAME.png, rendered by Limen's own code.
 """
@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import register
-from ..addon.core import photometry
-from ..addon.core.factors import poses_by_action, sample_views
-from ..addon.core.image_io import write_png
-from ..addon.core.study import parse_study, resolve
-from ..addon.core.study.reading import library_poses, lighting_presets
-from . import thumbnails_people
+from ... import register
+from ...addon.core import photometry
+from ...addon.core.factors import poses_by_action, sample_views
+from ...addon.core.image_io import write_png
+from ...addon.core.study import parse_study, resolve
+from ...addon.core.study.reading import library_poses, lighting_presets
+from . import people_and_places
 
 __all__ = ["KINDS", "main"]
 
@@ -72,7 +72,7 @@ def _lighting(name: str) -> NDArray[np.uint8]:
 @lru_cache
 def _light_pictures() -> dict[str, NDArray[np.uint8]]:
     """Return one view under every preset, each metered to middle grey."""
-    from ..addon.operators import look
+    from ...addon.operators import look
 
     text = _LIGHT_STUDY.format(
         names=", ".join(f'"{name}"' for name in lighting_presets()),
@@ -85,7 +85,7 @@ def _light_pictures() -> dict[str, NDArray[np.uint8]]:
 
 KINDS: dict[str, tuple[Callable[[], Sequence[str]], Callable[[str], NDArray[np.uint8]]]] = {
     "lightings": (lambda: tuple(lighting_presets()), _lighting),
-    **thumbnails_people.KINDS,
+    **people_and_places.KINDS,
 }
 """Kind -> the names that have a picture, and what draws one (H, W, 3), sRGB."""
 

@@ -1,6 +1,6 @@
 """The icons of the sidebar's panels, drawn from shapes.
 
-    python -m limen.batch.icons --out addon/data/icons
+    python -m limen.batch.pictures.icons --out addon/data/icons
 
 Each is a 32 x 32 PNG of one colour, light enough for dark themes and dark enough for light ones.
 """
