@@ -29,7 +29,7 @@ from ..core.study import StudyError, dump_study
 from ..preferences import assets_dir, output_dir, user_folder
 from ..properties import live
 from .errors import EXPECTED, reporting
-from .study import StudyOperator, check_parts, save_scene_study, scene_study
+from .study import StudyOperator, check_file, check_parts, save_scene_study, scene_study
 
 __all__ = ["CLASSES", "Standing", "on_standing", "output_of", "register", "standing", "unregister"]
 
@@ -293,7 +293,7 @@ class _WithOutput(StudyOperator):
         """Return whether a study without faults is open and has an output folder."""
         if not super().poll(context):
             return False
-        if live.state().problems:
+        if live.problems(context.scene):
             cls.poll_message_set("The study has faults: mend them first")
             return False
         if output_of(context, context.scene) is None:
@@ -324,6 +324,8 @@ def _save(operator: bpy.types.Operator, context: bpy.types.Context) -> None:
     """Save the study, one without a file beside the output, and say where."""
     settings = context.scene.limen
     now = live.current_state(context.scene)
+    if settings.study_path:
+        check_file(context.scene)
     if settings.study_path and now.text == settings.saved_text:
         path = Path(bpy.path.abspath(settings.study_path))
         if path.is_file():

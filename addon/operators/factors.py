@@ -42,13 +42,16 @@ class Factor:
     Attributes:
         key: Its name in operators and in ``LimenSettings.factor``.
         choices: Returns the names that can be added; None where levels are numbers, or made.
-        first: The number that is added first, and ``step`` what is added to the last for the next.
+        least: The least number that is proposed,
+        most: and the greatest.
+        step: How far apart the proposed numbers are.
     """
 
     key: str
     choices: Callable[[], Sequence[str]] | None = None
-    first: float = 0.0
-    step: float = 0.0
+    least: float = 0.0
+    most: float = 0.0
+    step: float = 1.0
 
 
 _DISTANCE_UNITS = {"distances_m": "m", "densities_px_per_m": "px/m", "bands": ""}
@@ -71,14 +74,14 @@ FACTORS = {
     for factor in (
         Factor("lighting", lambda: tuple(all_presets())),
         Factor("scenery", lambda: SCENERIES),
-        Factor("distance", None, 10.0, 10.0),
-        Factor("azimuth", None, 0.0, 45.0),
-        Factor("elevation", None, 0.0, 22.5),
+        Factor("distance", None, 10.0, 1000.0, 10.0),
+        Factor("azimuth", None, 0.0, 315.0, 45.0),
+        Factor("elevation", None, 0.0, 90.0, 22.5),
         Factor("action", lambda: tuple({pose.action: 0 for pose in load_poses().values()})),
         Factor("pose", lambda: tuple(load_poses())),
         Factor("subject"),
         Factor("texture", _textures),
-        Factor("unoccluded", None, 1.0, -0.25),
+        Factor("unoccluded", None, 0.25, 1.0, 0.25),
     )
 }
 
@@ -214,15 +217,19 @@ class LIMEN_OT_add_level(StudyOperator, bpy.types.Operator):
 
 
 def _next_number(factor: Factor, levels: Any) -> float:
-    """Return the number after the last one; azimuths go on past what is there, round the circle."""
-    if not len(levels):
-        return factor.first
-    number = level_value(levels[-1]) + factor.step
-    if factor.key == "azimuth":
-        return number % 360
-    if factor.key == "unoccluded":
-        return max(number, 0.1)
-    return min(number, 90.0) if factor.key == "elevation" else number
+    """Return the first number above the last one that the factor lacks, else from below.
+
+    Numbers stand a step apart; where all of them are there, half a step, and so on.
+    """
+    there = [level_value(level) for level in levels]
+    step = factor.step
+    while True:
+        count = int((factor.most - factor.least) / step + 1e-9) + 1
+        numbers = [factor.least + i * step for i in range(count)]
+        free = [number for number in numbers if number not in there]
+        if free:
+            return next((number for number in free if there and number > there[-1]), free[0])
+        step /= 2
 
 
 class LIMEN_OT_remove_level(StudyOperator, bpy.types.Operator):

@@ -25,7 +25,7 @@ from ..core.study import CameraSetup, Study
 from ..preferences import assets_dir, limen_command
 from ..properties import live
 from ..properties.convert import camera_of, lighting_of
-from ..scene import lighting, preview
+from ..scene import lighting, preview, stage
 from ..scene.view import require_denoiser, set_up_view
 from .errors import EXPECTED, reporting
 from .library import shown_view
@@ -247,7 +247,8 @@ def _follow(scene: bpy.types.Scene) -> None:
 def _light_scene(scene: bpy.types.Scene) -> None:
     settings = scene.limen
     index = settings.study.lightings.find(settings.cell.lighting)
-    if settings.rig_placed and index >= 0 and not LIMEN_OT_preview_cell.is_running:
+    is_ready = settings.rig_placed and index >= 0 and stage.is_whole()
+    if is_ready and not LIMEN_OT_preview_cell.is_running:
         # Two suns light no scene at once, and half typed values no scene at all.
         with suppress(ValueError):
             lighting.light_whole(lighting_of(settings.study.lightings[index]))
@@ -323,7 +324,7 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
         """Return whether a cell can be rendered now; says what is in the way."""
         if not super().poll(context):
             return False
-        if live.state().problems:
+        if live.problems(context.scene):
             cls.poll_message_set("The study has faults: mend them first")
             return False
         if LIMEN_OT_preview_cell.is_running or bpy.app.is_job_running("RENDER"):

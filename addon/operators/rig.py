@@ -43,7 +43,7 @@ def follow_study(scene: bpy.types.Scene) -> None:
         person.scale[2], settings.overlay.test_height_m, rel_tol=1e-6
     ):
         set_test_height(person, settings.overlay.test_height_m)
-    if study is None or not settings.rig_placed or scene.camera is None:
+    if study is None or not settings.rig_placed or not stage.is_whole():
         return
     optics = study.camera.optics()
     if is_moved(scene.camera):

@@ -29,6 +29,7 @@ from .errors import reporting
 __all__ = [
     "CLASSES",
     "StudyOperator",
+    "check_file",
     "check_parts",
     "folder_of",
     "open_study",
@@ -124,10 +125,14 @@ class StudyOperator:
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         """Return whether a study is open."""
-        if context.scene.limen.is_open:
-            return True
-        cls.poll_message_set("Open a study or make a new one first")
-        return False
+        if not context.scene.limen.is_open:
+            cls.poll_message_set("Open a study or make a new one first")
+            return False
+        if not stage.shows_study(context.scene):
+            name = stage.stage_scene().name
+            cls.poll_message_set(f"This scene is a copy: the study is edited in the scene {name}")
+            return False
+        return True
 
 
 def _show(context: bpy.types.Context, study: Study, path: str, device: str) -> None:
@@ -205,6 +210,7 @@ class LIMEN_OT_save_study(StudyOperator, bpy.types.Operator):
         """Save it."""
         if not context.scene.limen.study_path:
             raise StudyError(["Study has no file yet: save it as one first"])
+        check_file(context.scene)
         save_scene_study(context.scene, context.scene.limen.study_path)
         self.report({"INFO"}, f"Saved {bpy.path.basename(context.scene.limen.study_path)}")
         return {"FINISHED"}
@@ -233,6 +239,24 @@ class LIMEN_OT_save_study_as(StudyOperator, bpy.types.Operator, ExportHelper):
         context.scene.limen.study_path = self.filepath
         self.report({"INFO"}, f"Saved {bpy.path.basename(self.filepath)}")
         return {"FINISHED"}
+
+
+def check_file(scene: bpy.types.Scene) -> None:
+    """Check that a scene's study file still says what was opened from it or saved to it.
+
+    A file that is not there any more is no fault: saving makes it anew.
+
+    Raises:
+        StudyError: Somebody changed it meanwhile, or it cannot be read.
+    """
+    path = Path(bpy.path.abspath(scene.limen.study_path))
+    if path.is_file() and brief_text(load_study(path)) != scene.limen.saved_text:
+        raise StudyError(
+            [
+                f"{path} was changed since it was opened or saved here: open it again, or save "
+                "the study under another name"
+            ]
+        )
 
 
 def save_scene_study(scene: bpy.types.Scene, path: str) -> None:

@@ -281,6 +281,8 @@ class LIMEN_OT_check_person(StudyOperator, bpy.types.Operator):
         study, _ = scene_study(context.scene)
         assets = assets_dir(context)
         spec = shown_view(context.scene, study)
+        if not spec.target_present:
+            raise StudyError(["The shown view is one without a person: show another one"])
         faults = check_person(study, spec, place_person(study, spec, assets), assets)
         context.scene.limen.person.faults = "\n".join(faults)
         if faults:

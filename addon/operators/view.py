@@ -124,6 +124,7 @@ def note_stand(scene: bpy.types.Scene, person: PlacedSubject | None) -> None:
 
 def light_cell(scene: bpy.types.Scene, study: Study) -> None:
     """Light the scene with its cell's lighting, exposed for the rendered viewport."""
+    stage.mend_stage()
     cell = scene.limen.cell
     named = {item.name: item for item in study.lightings}
     cell.lighting = _present(cell.lighting, list(named))

@@ -42,6 +42,7 @@ __all__ = [
     "level_value",
     "lighting_before",
     "lighting_of",
+    "lists_no_pose",
     "put_betas",
     "reset_lighting",
     "restate_distances",
@@ -243,6 +244,11 @@ def study_of(shown: LimenStudy) -> Study:
         ),
         unoccluded_fractions=_values(shown.unoccluded_fractions),
     )
+
+
+def lists_no_pose(shown: LimenStudy) -> bool:
+    """Return whether poses are listed, and none of them is switched on."""
+    return not shown.all_poses and not any(pose.used for pose in shown.poses)
 
 
 def camera_of(shown: LimenCamera) -> CameraSetup:

@@ -75,7 +75,7 @@ _GENDERS = ("neutral", "male", "female")
 class LimenLevel(bpy.types.PropertyGroup):
     """A level of a factor that is a name or a number."""
 
-    value: bpy.props.FloatProperty(name="Value", update=_edited, precision=3)
+    value: bpy.props.FloatProperty(name="Value", update=_edited, precision=2)
     used: bpy.props.BoolProperty(
         name="Used", description="Part of the study", default=True, update=_edited
     )

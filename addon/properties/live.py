@@ -26,6 +26,7 @@ __all__ = [
     "on_change",
     "on_edit",
     "on_light",
+    "problems",
     "register",
     "state",
     "touch",
@@ -61,6 +62,7 @@ class State:
     problems: tuple[Problem, ...] = ()
 
 
+_NO_POSE = Problem("Study poses is []: switch one on, or show all poses of the actions", ("poses",))
 _state = State()
 _fillings = 0
 _listeners: list[Callable[[State], None]] = []
@@ -71,6 +73,11 @@ _light_followers: list[Callable[[bpy.types.Scene], None]] = []
 def state() -> State:
     """Return what was worked out last; cheap enough to be called while drawing."""
     return _state
+
+
+def problems(scene: bpy.types.Scene) -> tuple[Problem, ...]:
+    """Return the faults of a scene's study, for ``poll``: without a window nobody follows edits."""
+    return (current_state(scene) if bpy.app.background else _state).problems
 
 
 def on_change(listener: Callable[[State], None]) -> None:
@@ -129,7 +136,7 @@ def touch(_changed: object = None) -> None:
 def current_state(scene: bpy.types.Scene) -> State:
     """Work a scene's study out now, for operators: an edit a moment ago counts."""
     global _state
-    from .convert import study_of  # which needs the groups, which need this module
+    from .convert import lists_no_pose, study_of  # which needs the groups, which need this module
 
     settings = scene.limen
     if not settings.is_open:
@@ -140,7 +147,7 @@ def current_state(scene: bpy.types.Scene) -> State:
         except ValueError as error:  # a camera that cannot be
             new = State(problems=(Problem(str(error), ("camera",)),))
         else:
-            new = _state if _state.text == text else _worked_out(text)
+            new = _worked_out(text, lists_no_pose(settings.study))
     changed, _state = new != _state, new
     if changed:
         for listener in _listeners:
@@ -148,13 +155,19 @@ def current_state(scene: bpy.types.Scene) -> State:
     return new
 
 
-def _worked_out(text: str) -> State:
+def _worked_out(text: str, lists_no_pose: bool) -> State:
+    """Return what a text amounts to; in a text no pose means all, which nobody has asked for."""
+    problems = (_NO_POSE,) if lists_no_pose else ()
+    if _state.text == text and problems == tuple(x for x in _state.problems if x is _NO_POSE):
+        return _state
     try:
         study = parse_study(text, _SOURCE)
     except StudyError as error:
         paths = [*error.paths, *[()] * len(error.problems)]
-        problems = zip(error.problems, paths, strict=False)
-        return State(text, None, (), tuple(Problem(said, path) for said, path in problems))
+        told = zip(error.problems, paths, strict=False)
+        problems = (*(Problem(said, path) for said, path in told), *problems)
+    if problems:
+        return State(text, None, (), problems)
     return State(text, study, sample_views(study, poses_by_action(study, library_poses())))
 
 

@@ -93,6 +93,29 @@ def add_lights(scene: bpy.types.Scene) -> None:
     _set(_Light())
 
 
+def remove_lights() -> None:
+    """Remove Limen's lights and sky, or what is left of them; a scenery's lamps stay."""
+    for item in list(bpy.data.objects):
+        if item.type == "LIGHT" and (_SUN_MARK in item or item.data.name == CAMERA_LAMP):
+            bpy.data.lights.remove(item.data)  # and the object with it
+    for collection in [item for item in bpy.data.collections if item.name == LIGHTS]:
+        bpy.data.collections.remove(collection)
+    for world in [item for item in bpy.data.worlds if item.name == WORLD]:
+        bpy.data.worlds.remove(world)
+
+
+def is_lit(scene: bpy.types.Scene) -> bool:
+    """Return whether Limen's sky and lights are there, and in a scene."""
+    lights, world = bpy.data.collections.get(LIGHTS), bpy.data.worlds.get(WORLD)
+    return (
+        lights is not None
+        and CAMERA_LAMP in lights.objects
+        and LIGHTS in scene.collection.children
+        and world is not None
+        and scene.world == world
+    )
+
+
 def link_lights(scene: bpy.types.Scene) -> None:
     """Show another scene in the light that is set."""
     scene.collection.children.link(bpy.data.collections[LIGHTS])

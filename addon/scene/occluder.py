@@ -137,7 +137,7 @@ def remove_occluder() -> None:
     mesh, materials = item.data, list(item.data.materials)
     bpy.data.objects.remove(item)
     bpy.data.meshes.remove(mesh)
-    for material in materials:
+    for material in filter(None, materials):  # a deleted one leaves its slot empty
         bpy.data.materials.remove(material)
 
 

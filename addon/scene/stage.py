@@ -15,21 +15,28 @@ from ..core.optics import Camera, CameraPose
 from . import camera_rig, lighting, render, scenery
 from .materials import diffuse_white
 from .mesh import add_object, make_mesh
-from .subject import subject_hidden
+from .occluder import OCCLUDER
+from .subject import SUBJECT, subject_hidden
 
 __all__ = [
     "bare_scene",
     "camera_is_buried",
+    "is_whole",
     "measure_irradiance",
+    "mend_stage",
     "scenery_name",
     "set_camera",
     "set_scenery",
     "setup_stage",
+    "shows_study",
     "stage_scene",
 ]
 
 STAGE = "Limen"
 BARE = "Limen Bare"
+_MARK = "limen_stage"  # by which a scene is known that the user has renamed
+_OBJECTS = "limen_objects"  # how many a scenery has
+_NAMES = (camera_rig.CAMERA, lighting.CAMERA_LAMP, SUBJECT, OCCLUDER)
 _PLATE_M = 0.4
 _PLATE_HEIGHT_M = 1.0
 _PLATE_PIXELS = 16
@@ -37,40 +44,109 @@ _PLATE_SAMPLES = 64
 
 
 def setup_stage(device: str = "cpu") -> str:
-    """Make the stage's scenes unless they are there; returns the render device in words.
+    """Make what is missing of the stage's scenes; returns the render device in words.
 
     Raises:
         DeviceError: The device is not available.
     """
-    if STAGE not in bpy.data.scenes:
-        stage = bpy.data.scenes.new(STAGE)
-        bare = bpy.data.scenes.new(BARE)
-        camera = camera_rig.add_camera(stage)
-        bare.collection.objects.link(camera)
-        bare.camera = camera
-        lighting.add_lights(stage)
-        lighting.link_lights(bare)
+    mend_stage()
     described = ""
     for scene in (stage_scene(), bare_scene()):
         described = render.configure(scene, device)
     return described
 
 
+def mend_stage() -> None:
+    """Make what is missing of the stage: a user may have deleted or renamed any of it."""
+    _name_again()
+    if is_whole():
+        return
+    stage, bare = _found(STAGE) or _new_scene(STAGE), _found(BARE) or _new_scene(BARE)
+    if not _has_camera(stage):
+        if (before := bpy.data.objects.get(camera_rig.CAMERA)) is not None:
+            bpy.data.objects.remove(before)
+        camera_rig.add_camera(stage)
+    if bare.camera != stage.camera:
+        if stage.camera.name not in bare.collection.objects:
+            bare.collection.objects.link(stage.camera)
+        bare.camera = stage.camera
+    if not all(lighting.is_lit(scene) for scene in (stage, bare)):
+        lighting.remove_lights()
+        lighting.add_lights(stage)
+        lighting.link_lights(bare)
+
+
+def _name_again() -> None:
+    """Give renamed objects and collections their names back, by which they are found."""
+    stage = _found(STAGE)
+    if stage is None:
+        return
+    for item in stage.collection.all_objects:
+        name = item.data.name if item.data is not None else ""
+        if name in _NAMES and name not in bpy.data.objects:
+            item.name = name
+    for collection in stage.collection.children:
+        if "limen_scenery" in collection and scenery.COLLECTION not in bpy.data.collections:
+            collection.name = scenery.COLLECTION
+
+
+def is_whole() -> bool:
+    """Return whether scenes, camera and lights of the stage are there."""
+    stage, bare = _found(STAGE), _found(BARE)
+    return (
+        stage is not None
+        and bare is not None
+        and _has_camera(stage)
+        and bare.camera == stage.camera
+        and lighting.is_lit(stage)
+        and lighting.is_lit(bare)
+    )
+
+
+def _has_camera(scene: bpy.types.Scene) -> bool:
+    return scene.camera is not None and scene.camera.type == "CAMERA"
+
+
+def _found(name: str) -> bpy.types.Scene | None:
+    """Return a scene of the stage, also one that was renamed; a copy of it comes after it."""
+    scenes = bpy.data.scenes
+    return scenes.get(name) or next((item for item in scenes if item.get(_MARK) == name), None)
+
+
+def _new_scene(name: str) -> bpy.types.Scene:
+    scene = bpy.data.scenes.new(name)
+    scene[_MARK] = name
+    render.configure(scene)
+    return scene
+
+
 def stage_scene() -> bpy.types.Scene:
     """Return the scene with everything in it."""
-    return bpy.data.scenes[STAGE]
+    return _found(STAGE) or bpy.data.scenes[STAGE]
 
 
 def bare_scene() -> bpy.types.Scene:
     """Return the scene without scenery."""
-    return bpy.data.scenes[BARE]
+    return _found(BARE) or bpy.data.scenes[BARE]
+
+
+def shows_study(scene: bpy.types.Scene) -> bool:
+    """Return whether a scene is the stage's, rather than a copy of it."""
+    return _found(STAGE) in (None, scene)
 
 
 def set_scenery(name: str) -> None:
     """Build a scenery unless it is there already."""
     collection = bpy.data.collections.get(scenery.COLLECTION)
-    if collection is None or collection.get("limen_scenery") != name:
+    if (
+        collection is None
+        or collection.name not in stage_scene().collection.children
+        or collection.get("limen_scenery") != name
+        or collection.get(_OBJECTS) != len(collection.all_objects)  # the user deleted some
+    ):
         scenery.build_scenery(stage_scene(), name)
+        collection = bpy.data.collections[scenery.COLLECTION]
+        collection[_OBJECTS] = len(collection.all_objects)
 
 
 def scenery_name() -> str:

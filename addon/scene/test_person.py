@@ -85,7 +85,7 @@ def remove_test_person(scene: bpy.types.Scene) -> None:
     materials = list(mesh.materials)
     bpy.data.objects.remove(item)
     bpy.data.meshes.remove(mesh)
-    for block in materials:
+    for block in filter(None, materials):  # a deleted one leaves its slot empty
         bpy.data.materials.remove(block)
     for collection in collections:
         if collection.name.startswith(TEST_PERSON):

@@ -155,6 +155,7 @@ def place_camera(study: Study, spec: ViewSpec) -> tuple[Camera, CameraPose]:
     distance_m, azimuth_deg, elevation_deg = (
         float(factors[name]) for name in ("distance_m", "azimuth_deg", "elevation_deg")
     )
+    stage.mend_stage()
     stage.set_scenery(scenery)
     camera = study.camera.optics()
     pose = look_at_pose(azimuth_deg, elevation_deg, distance_m, study.camera.look_at_height_m)

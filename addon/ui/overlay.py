@@ -49,7 +49,7 @@ __all__ = ["draw_in_scene", "draw_on_screen", "register", "unregister", "zone_tr
 
 Rgba = tuple[float, float, float, float]
 
-_HIDDEN_SHARE = 0.35  # of the opacity, where something lies over the zone
+_HIDDEN_SHARE = 0.15  # of the opacity, where something lies over the zone
 _DEPTH_BIAS = 2e-5  # towards the eye, in clip space: the ground lies in the same plane
 _MARKERS_MOST = 256
 _MARKER_SIZE = 0.04  # of a camera's distance

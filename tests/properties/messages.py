@@ -1,6 +1,7 @@
 """Every English text that the sidebar shows as it stands; run it to see what is not translated."""
 
 import ast
+import os
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ __all__ = ["english_texts", "missing", "registered", "translated", "unused"]
 
 ADDON = Path(__file__).parents[2] / "addon"
 DRAWN = ("label", "operator", "prop", "column", "progress", "popup_menu", "template_list")
+HELPERS = ("_fact",)  # functions of the panels that draw what they are given
 # Names of things, the same in every language; and where a number comes from.
 NAMES = {"CPU", "GPU", "OpenImageDenoise", "NLM", "BM3D", ""}
 SOURCES = ("sensor", "scale")  # enums whose items are sensors and standards
@@ -44,6 +46,8 @@ def _of_classes() -> Iterator[str]:
 def _of_code() -> Iterator[str]:
     for path in sorted(ADDON.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in HELPERS:
+                yield from _constants(node.args)
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             said = {key.arg: key.value for key in node.keywords}
@@ -52,9 +56,13 @@ def _of_code() -> Iterator[str]:
                 texts = node.args[:1]
             elif node.func.attr not in DRAWN or "translate" in said:
                 continue
-            for text in texts:
-                if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                    yield text.value
+            yield from _constants(texts)
+
+
+def _constants(nodes: list[ast.expr]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
 
 
 def english_texts() -> set[str]:
@@ -84,3 +92,4 @@ if __name__ == "__main__":
     limen.register()
     print(*(f"missing: {text!r}" for text in missing()), sep="\n")
     print(*(f"unused: {text!r}" for text in unused()), sep="\n", flush=True)
+    os._exit(0)  # the bpy wheel's clean-up may crash

@@ -313,3 +313,52 @@ def test_a_studys_hidden_memory_is_json():
     bpy.ops.limen.new_study()
     for group in (stage().limen.study, stage().limen.study.camera):
         assert isinstance(json.loads(group.exact or "{}"), dict)
+
+
+# --- what is asked for twice, or by nobody -------------------------------------------------------
+
+
+def test_a_list_of_poses_that_are_all_switched_off_is_a_fault_and_not_all_poses(scene):
+    study = stage().limen.study
+    study.all_poses = False
+    for pose in study.poses:
+        pose.used = False
+    now = live.current_state(stage())
+    assert now.study is None and [problem.path for problem in now.problems] == [("poses",)]
+    for pose in study.poses:
+        pose.used = True
+    assert live.current_state(stage()).study.poses == tuple(pose.name for pose in study.poses)
+
+
+def test_a_script_may_go_on_as_soon_as_a_fault_is_mended(scene, tmp_path):
+    stage().limen.batch.output = str(tmp_path / "out")
+    stage().limen.study.name = ""
+    assert live.current_state(stage()).problems
+    stage().limen.study.name = "mended"
+    assert bpy.ops.limen.preview_cell.poll() and bpy.ops.limen.copy_command_line.poll()
+
+
+@pytest.mark.parametrize("save", ["save_study", "copy_command_line"])
+def test_a_file_that_somebody_changed_meanwhile_is_neither_saved_over_nor_rendered(
+    scene, tmp_path, save
+):
+    file = tmp_path / "ci.toml"
+    file.write_bytes((STUDIES / "ci.toml").read_bytes())
+    bpy.ops.limen.open_study(filepath=str(file))
+    stage().limen.batch.output = str(tmp_path / "out")
+    changed = file.read_text(encoding="utf-8").replace("seed = 1", "seed = 7")
+    file.write_text(changed, encoding="utf-8")
+    with pytest.raises(RuntimeError, match="was changed since it was opened or saved here"):
+        getattr(bpy.ops.limen, save)()
+    assert file.read_text(encoding="utf-8") == changed
+
+
+def test_comments_that_somebody_wrote_meanwhile_stay(scene, tmp_path):
+    file = tmp_path / "ci.toml"
+    file.write_bytes((STUDIES / "ci.toml").read_bytes())
+    bpy.ops.limen.open_study(filepath=str(file))
+    with file.open("a", encoding="utf-8") as text:
+        text.write("# a note\n")
+    stage().limen.study.seed = 5
+    bpy.ops.limen.save_study()
+    assert "seed = 5" in (said := file.read_text(encoding="utf-8")) and "# a note" in said

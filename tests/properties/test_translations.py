@@ -37,7 +37,7 @@ def test_blender_shows_them_where_its_language_is_chinese():
     before = view.language
     try:
         view.language, view.use_translate_interface = "zh_HANS", True
-        assert bpy.app.translations.pgettext("Place Rig", "Operator") == "放置相机架"
+        assert bpy.app.translations.pgettext("Place Rig", "Operator") == "放置摄像机架"
         assert bpy.app.translations.pgettext_iface("Viewpoints") == "视点"
     finally:
         view.language = before

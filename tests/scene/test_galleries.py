@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from limen.addon.core.assets import file_sha256
 from limen.addon.operators import library
+from limen.addon.operators.factors import levels_of_factor
 from limen.addon.properties import live
 from limen.addon.scene import scenery, stage
 from limen.addon.scene.checks import stand_faults
@@ -247,3 +248,15 @@ def test_an_own_scenery_lies_beside_the_study_and_is_named_with_its_hash(setting
     assert live.current_state(bpy.context.scene).problems == ()
     assert bpy.ops.limen.show_level(factor="scenery", level="yard") == {"FINISHED"}
     assert settings.cell.scenery == library.standing("scenery") == "yard"
+
+
+@pytest.mark.parametrize(
+    ("factor", "added"), [("azimuth", 22.5), ("elevation", 90.0), ("unoccluded", 0.25)]
+)
+def test_a_number_that_is_added_is_one_that_the_factor_lacks(blender, factor, added):
+    bpy.ops.limen.new_study()  # eight azimuths and four elevations: the steps of 45 are all there
+    levels = levels_of_factor(bpy.context.scene.limen, factor)
+    before = [level.value for level in levels]
+    bpy.ops.limen.add_level(factor=factor)
+    assert levels[-1].value == pytest.approx(added)
+    assert levels[-1].value not in before

@@ -65,7 +65,7 @@ class LIMEN_PT_sensor(StudyPanel, bpy.types.Panel):
         column = layout.column(align=True)
         column.prop(camera, "resolution", index=0, text="Pixels Across")
         column.prop(camera, "resolution", index=1, text="Down")
-        layout.prop(camera, "lens_mm", text="Focal Length (mm)")
+        layout.prop(camera, "lens_mm", text="Lens (mm)")
         layout.prop(camera, "fnumber")
         layout.prop(camera, "shutter_limit_s", text="Shutter Limit (s)")
         layout.prop(camera, "iso")
@@ -95,8 +95,9 @@ class LIMEN_PT_lens(StudyPanel, bpy.types.Panel):
         box = layout.box()
         box.label(text=f"{optics.lens_mm:g} mm: {wide:.1f}° × {high:.1f}°", translate=False)
         columns = box.grid_flow(row_major=True, columns=3, even_columns=False, align=True)
-        for title in ("Class", "From", "Up to"):
-            columns.label(text=title)
+        columns.label(text="Class")
+        columns.label(text="From")
+        columns.label(text="Up to")
         for item in reversed(scale.classes):
             columns.label(text=class_title(item.name), translate=False)
             columns.label(text=density_text(item.px_per_m, feet), translate=False)

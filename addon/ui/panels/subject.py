@@ -52,7 +52,7 @@ class LIMEN_PT_subject(StudyPanel, bpy.types.Panel):
         row = layout.row(align=True)
         row.prop(subject, "body")
         row.operator("limen.choose_body", text="", icon="DOWNARROW_HLT")
-        layout.prop(subject, "yaw_deg")
+        layout.prop(subject, "yaw_deg", text="Yaw (°)")
         _draw_stand(layout, context)
 
 
