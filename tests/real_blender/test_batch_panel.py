@@ -126,8 +126,8 @@ def test_a_full_disk_is_said_in_words(window, tmp_path):
         pytest.skip("a small disk is mounted by root")
     disk = tmp_path / "disk"
     disk.mkdir()
-    # The window lives in a mount namespace of its own: the disk is mounted there.
-    enter = ["nsenter", "-t", str(window.value("__import__('os').getpid()")), "-m"]
+    # The window lives in a mount namespace and a root of its own: the disk is mounted there.
+    enter = ["nsenter", "-t", str(window.value("__import__('os').getpid()")), "-m", "-r"]
     mount = [*enter, "mount", "-t", "tmpfs", "-o", "size=300k", "none", str(disk)]
     subprocess.run(mount, check=True)
     render_to(window, disk / "out")
