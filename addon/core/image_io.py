@@ -5,6 +5,9 @@ Every file is written whole or not at all, and equal images give equal bytes wit
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -222,6 +225,7 @@ def _write(path: Path, parts: list[tuple[Any, npt.NDArray[Any]]]) -> None:
         output = oiio.ImageOutput.create(str(partial))
         if output is None:
             raise ImageError(f"{path} cannot be written: {oiio.geterror()}")
+        size = sum(pixels.nbytes for _, pixels in parts)
         specs = tuple(spec for spec, _ in parts)
         if Path(path).suffix == ".exr":
             for spec in specs:
@@ -233,9 +237,16 @@ def _write(path: Path, parts: list[tuple[Any, npt.NDArray[Any]]]) -> None:
             if number:
                 opened = output.open(str(partial), spec, "AppendSubimage")
             if not opened or not output.write_image(np.ascontiguousarray(pixels)):
-                raise ImageError(f"{path} cannot be written: {output.geterror()}")
+                raise _not_written(path, output.geterror(), size)
         if not output.close():
-            raise ImageError(f"{path} cannot be written: {output.geterror()}")
+            raise _not_written(path, output.geterror(), size)
+
+
+def _not_written(path: Path, said: str, size: int) -> ImageError:
+    """Return the error of a failed write; writers of images do not tell a full disk from others."""
+    if shutil.disk_usage(path.parent).free < size:
+        said = f"{os.strerror(errno.ENOSPC)} ({said})"
+    return ImageError(f"{path} cannot be written: {said}")
 
 
 def _read(path: Path, format_name: str) -> list[tuple[Any, npt.NDArray[Any]]]:

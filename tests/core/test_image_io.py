@@ -1,4 +1,5 @@
 import os
+import subprocess
 import sys
 import time
 
@@ -226,3 +227,18 @@ def test_without_openimageio_the_error_says_how_to_get_it(tmp_path, monkeypatch)
     monkeypatch.setitem(sys.modules, "OpenImageIO", None)
     with pytest.raises(ImageError, match=r"python3-openimageio.*openimageio"):
         write_png(tmp_path / "a.png", PICTURE)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="root mounts a disk")
+def test_a_full_disk_is_told_as_one(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], check=True)
+    try:
+        noise = np.random.default_rng(1).random((200, 200, 3), np.float32)
+        layer = LayerImage(noise, (0, 0, 200, 200))
+        with pytest.raises((ImageError, OSError), match="No space left on device"):
+            write_layers(disk / "light.exr", {"dome-uniform": layer}, (200, 200))
+        assert not list(disk.iterdir())
+    finally:
+        subprocess.run(["umount", disk], check=True)
