@@ -16,6 +16,7 @@ from ..core.study import (
     RenderSettings,
     Sampling,
     Study,
+    StudyError,
     Subject,
     with_distances,
 )
@@ -301,23 +302,34 @@ def lighting_of(shown: LimenLighting) -> Lighting:
 
 
 def lighting_before(shown: LimenLighting) -> Lighting:
-    """Return the lighting as it was added, under the name that it has now."""
-    made_of: dict[str, Any] = json.loads(shown.made_of)
-    parts = tuple(
-        Component(part["layer"], part["share"], tuple(part["colour"]))
-        for part in made_of["components"]
-    )
-    table = {
-        "name": shown.name,
-        "components": parts,
-        "lamps_colour": tuple(made_of["lamps_colour"]),
-    }
-    return Lighting(**made_of | table)
+    """Return the lighting as it was added, under the name that it has now.
+
+    Raises:
+        StudyError: It was not added by :func:`add_lighting`, or what that wrote is damaged.
+    """
+    try:
+        made_of: dict[str, Any] = json.loads(shown.made_of)
+        parts = tuple(
+            Component(part["layer"], part["share"], tuple(part["colour"]))
+            for part in made_of["components"]
+        )
+        table = {
+            "name": shown.name,
+            "components": parts,
+            "lamps_colour": tuple(made_of["lamps_colour"]),
+        }
+        return Lighting(**made_of | table)
+    except (ValueError, KeyError, TypeError) as error:
+        said = f"Study lighting '{shown.name}' lacks its light: remove it and add it again"
+        raise StudyError([said], [("lighting",)]) from error
 
 
 def is_edited(shown: LimenLighting) -> bool:
-    """Return whether a lighting differs from what was added."""
-    return lighting_of(shown) != lighting_before(shown)
+    """Return whether a lighting differs from what was added; a damaged one does not."""
+    try:
+        return lighting_of(shown) != lighting_before(shown)
+    except StudyError:
+        return False
 
 
 def _sun_percent(lighting: Lighting) -> float:

@@ -11,7 +11,7 @@ import bpy
 
 from ..core.optics import load_sensors
 from ..core.poses import load_poses
-from ..core.standards import load_scales
+from ..core.standards import band_midpoint, class_of, load_scales
 from ..core.study import RANDOM_BETAS
 from ..core.study.values import DENOISERS, FAMILIES, METHODS
 from . import live
@@ -105,7 +105,10 @@ def _set_stops(lighting: "LimenLighting", stops: float) -> None:
 
 
 def _illuminance_before_lx(lighting: "LimenLighting") -> float:
-    return float(json.loads(lighting.made_of)["illuminance_lx"]) if lighting.made_of else 1.0
+    try:
+        return float(json.loads(lighting.made_of)["illuminance_lx"])
+    except (ValueError, KeyError, TypeError):  # the study tells that it is damaged
+        return lighting.illuminance_lx
 
 
 class LimenLighting(bpy.types.PropertyGroup):
@@ -259,9 +262,11 @@ def _size_edited(camera: "LimenCamera", context: object) -> None:
 
 
 def _scale_chosen(camera: "LimenCamera", context: object) -> None:
-    """Offer the bands of the scale; a band that it lacks goes."""
+    """Offer the bands of the scale: those are on that hold the middles of the ones before."""
     if not live.is_filling():
-        fill_bands(camera, {level.name for level in camera.bands if level.used})
+        scale, before = load_scales()[camera.scale], load_scales()[camera.scale_was or camera.scale]
+        middles = [band_midpoint(before, band.name) for band in camera.bands if band.used]
+        fill_bands(camera, {class_of(middle, scale) or "" for middle in middles})
     _edited(camera, context)
 
 
@@ -272,6 +277,7 @@ def fill_bands(camera: "LimenCamera", used: set[str]) -> None:
     for name in reversed(names):
         band = camera.bands.add()
         band.name, band.used = name, name in used
+    camera.scale_was = camera.scale
 
 
 class LimenCamera(bpy.types.PropertyGroup):
@@ -359,6 +365,7 @@ class LimenCamera(bpy.types.PropertyGroup):
         update=lambda camera, context: _distance_by_chosen(camera, context),
     )
     distance_was: bpy.props.StringProperty(default="bands", options={"HIDDEN"})
+    scale_was: bpy.props.StringProperty(options={"HIDDEN"})  # that the bands are of
     bands: bpy.props.CollectionProperty(type=LimenLevel)
     densities_px_per_m: bpy.props.CollectionProperty(type=LimenLevel)
     distances_m: bpy.props.CollectionProperty(type=LimenLevel)

@@ -144,6 +144,8 @@ def current_state(scene: bpy.types.Scene) -> State:
     else:
         try:
             text = brief_text(study_of(settings.study))
+        except StudyError as error:  # a lighting that cannot be
+            new = State(problems=tuple(map(Problem, error.problems, error.paths)))
         except ValueError as error:  # a camera that cannot be
             new = State(problems=(Problem(str(error), ("camera",)),))
         else:

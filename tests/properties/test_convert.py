@@ -362,3 +362,20 @@ def test_comments_that_somebody_wrote_meanwhile_stay(scene, tmp_path):
     stage().limen.study.seed = 5
     bpy.ops.limen.save_study()
     assert "seed = 5" in (said := file.read_text(encoding="utf-8")) and "# a note" in said
+
+
+@pytest.mark.parametrize("made_of", ["", "{", '{"components": 3}'])
+def test_a_lighting_without_its_light_is_a_fault_in_words(scene, made_of):
+    lighting = stage().limen.study.lightings.add()
+    lighting.name, lighting.made_of = "strange", made_of
+    (problem,) = live.current_state(stage()).problems
+    assert problem.path == ("lighting",) and "remove it and add it again" in problem.text
+
+
+def test_a_scale_that_is_changed_and_changed_back_has_the_classes_that_it_had(scene):
+    camera = stage().limen.study.camera
+    before = shown()
+    camera.scale = "classes-2025"
+    assert shown().camera.bands == ("perceive", "discern", "outline")
+    camera.scale = "dori-2014"
+    assert shown() == before
