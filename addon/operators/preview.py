@@ -352,8 +352,8 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
         try:
             while True:
                 next(self._steps)
-        except StopIteration as end:
-            return self._finish(context, end.value)
+        except StopIteration:
+            return self._finish(context)
         finally:
             self._end(context)
 
@@ -372,9 +372,9 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
         try:
             self._tell(context, *next(self._steps))
             return {"RUNNING_MODAL"}
-        except StopIteration as end:
+        except StopIteration:
             self.cancel(context)
-            finished = self._finish(context, end.value)
+            finished = self._finish(context)
             _open_window(context)
             return finished
         except BaseException:
@@ -405,14 +405,14 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
 
     def _render(
         self, context: bpy.types.Context
-    ) -> Generator[tuple[int, int], None, preview.Preview]:
+    ) -> Generator[tuple[int, int], None, None]:
         study = _draft_of(self._study) if self.draft else self._study
         spec = shown_view(context.scene, study)
         yield 0, 1  # the window shows that it begins
         view = set_up_view(study, spec, folder_of(self.assets) or assets_dir(context))
         shown = [x for x in study.lightings if x.name == context.scene.limen.cell.lighting]
         wanted = study.lightings if self.all_lightings else shown
-        return (yield from preview.rendering(view, _folder() / "plates", wanted, _kept))
+        self._rendered = yield from preview.rendering(view, _folder() / "plates", wanted, _kept)
 
     def _tell(self, context: bpy.types.Context, done: int, total: int) -> None:
         what = "a draft" if self.draft else "the preview"
@@ -420,9 +420,10 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
         context.workspace.status_text_set(f"Limen renders {what}{step}. Esc: stop")
         context.window_manager.progress_update(100 * done // max(1, total))
 
-    def _finish(self, context: bpy.types.Context, rendered: preview.Preview) -> set[str]:
+    def _finish(self, context: bpy.types.Context) -> set[str]:
         """Keep what was rendered, and show it."""
         global _kept, _mixed
+        rendered: preview.Preview = self._rendered
         _kept, _mixed = rendered, ()
         item = next(
             x for x in rendered.study.lightings if x.name == context.scene.limen.cell.lighting

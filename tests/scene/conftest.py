@@ -11,11 +11,12 @@ from limen.addon.scene.mesh import add_object, make_mesh
 from limen.addon.scene.subject import remove_subject
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def blender():
-    """An empty Blender with Limen in it."""
+    """An empty Blender with Limen in it, whatever the module before has left."""
     bpy.ops.wm.read_factory_settings(use_empty=True)
-    limen.register()
+    if not hasattr(bpy.types.Scene, "limen"):
+        limen.register()
     stages.setup_stage()
 
 
