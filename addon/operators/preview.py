@@ -403,9 +403,7 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
         with suppress(*EXPECTED, ValueError):
             light_cell(context.scene, self._study)
 
-    def _render(
-        self, context: bpy.types.Context
-    ) -> Generator[tuple[int, int], None, None]:
+    def _render(self, context: bpy.types.Context) -> Generator[tuple[int, int], None, None]:
         study = _draft_of(self._study) if self.draft else self._study
         spec = shown_view(context.scene, study)
         yield 0, 1  # the window shows that it begins
