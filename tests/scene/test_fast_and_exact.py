@@ -92,7 +92,7 @@ def test_they_differ_by_noise_alone(images, lighting):
         found[lighting, method].reshape(12, 8, 16, 8).mean(axis=(1, 3)) for method in SAMPLES
     )
     difference = fast / exact - 1
-    assert np.abs(difference).max() < 0.08
+    assert np.abs(difference).max() < 0.09
     assert difference.std() < 0.015
 
 

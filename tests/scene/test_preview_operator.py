@@ -7,6 +7,7 @@ from pathlib import Path
 import bpy
 import pytest
 from limen.addon.core.dataset import open_dataset
+from limen.addon.scene import stage
 from limen.analysis.synthetic import make_synthetic
 
 pytestmark = pytest.mark.render  # it needs the bpy wheel
@@ -24,6 +25,7 @@ def shown(blender, root, monkeypatch):
     """A person's view of the dataset, as the sidebar shows it at night; the command on the PATH."""
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     view_id = next(v for v, view in open_dataset(root).views.items() if view["target_present"])
+    bpy.context.window.scene = stage.stage_scene()
     settings = bpy.context.scene.limen
     settings.is_open, settings.view_id, settings.cell.lighting = True, view_id, "night"
     yield settings
