@@ -142,7 +142,7 @@ def set_scenery(name: str) -> None:
         collection is None
         or collection.name not in stage_scene().collection.children
         or collection.get("limen_scenery") != name
-        or collection.get(_OBJECTS) != len(collection.all_objects)  # the user deleted some
+        or collection.get(_OBJECTS, 0) > len(collection.all_objects)  # the user deleted some
     ):
         scenery.build_scenery(stage_scene(), name)
         collection = bpy.data.collections[scenery.COLLECTION]
