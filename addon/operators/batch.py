@@ -254,13 +254,13 @@ def _in_words(error: OSError, root: Path) -> str:
 
 def _watch() -> float:
     """Look again now and then, often while a batch goes on."""
-    window = next(iter(bpy.context.window_manager.windows), None)
-    if window is None:
+    scene = live.window_scene()
+    if scene is None:
         return _IDLE_S
     before = _standing
-    more = look(window.scene)
+    more = look(scene)
     if _standing != before:
-        _redraw()
+        live.redraw("VIEW_3D")
     if more:
         return _READING_S
     return _BUSY_S if _standing.is_busy else _IDLE_S
@@ -273,13 +273,6 @@ def _watch_now(_scene: bpy.types.Scene | None = None) -> None:
     if bpy.app.timers.is_registered(_watch):
         bpy.app.timers.unregister(_watch)
     bpy.app.timers.register(_watch, first_interval=0.05, persistent=True)
-
-
-def _redraw() -> None:
-    for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            if area.type == "VIEW_3D":
-                area.tag_redraw()
 
 
 # --- operators -----------------------------------------------------------------------------------
@@ -543,10 +536,7 @@ def _show_image(context: bpy.types.Context, image: bpy.types.Image) -> None:
 
 def _redraw_images(left: Iterator[int]) -> float | None:
     """Draw image editors some times: a new window may show a picture only with the next one."""
-    for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            if area.type == "IMAGE_EDITOR":
-                area.tag_redraw()
+    live.redraw("IMAGE_EDITOR")
     return None if next(left, None) is None else _BUSY_S
 
 

@@ -29,7 +29,7 @@ from .library import licensed_images
 from .lighting import all_presets
 from .study import StudyOperator
 
-__all__ = ["CLASSES", "FACTORS", "Factor", "add_named", "levels_of_factor", "unit_of"]
+__all__ = ["CLASSES", "FACTORS", "Factor", "levels_of_factor", "unit_of", "use_named"]
 
 _TEXTURES_OFFERED = 100  # of Limen's, which are without end
 _NEW_SUBJECT = "subject-{}"
@@ -121,7 +121,20 @@ def _choice_items(operator: Any, context: bpy.types.Context) -> list[tuple[str, 
     return _choice_items.kept or [("NONE", "Nothing is left to add", "")]
 
 
-def add_named(settings: LimenSettings, key: str, name: str) -> None:
+def use_named(settings: LimenSettings, key: str, name: str) -> None:
+    """Have a level with a name in a factor, and switched on.
+
+    Raises:
+        StudyError: There is no such level.
+    """
+    levels = levels_of_factor(settings, key)
+    if name in levels:
+        levels[name].used = True
+    else:
+        _add_named(settings, key, name)
+
+
+def _add_named(settings: LimenSettings, key: str, name: str) -> None:
     """Add a level to a factor whose levels have names.
 
     Raises:
@@ -193,7 +206,7 @@ class LIMEN_OT_add_level(StudyOperator, bpy.types.Operator):
         elif factor.choices is None:
             self._add_number(settings, factor, levels)
         else:
-            add_named(settings, factor.key, self.name or self.choice)
+            _add_named(settings, factor.key, self.name or self.choice)
         settings.level_index = len(levels) - 1
         live.touch()
         return {"FINISHED"}

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import photometry, relight
+from ..core import relight
 from ..core.factors import ViewSpec
 from ..core.lighting import ALPHA, layers_of
 from ..core.study import Study
 from ..scene import compat, stack, stage
-from ..scene.view import set_up_view
+from ..scene.view import clean_image, metered_exposure_s, set_up_view
 
 __all__ = ["can_denoise", "view_pictures"]
 
@@ -41,13 +41,6 @@ def view_pictures(
     light = relight.stack_from_layers(None, images, directions)
     setup, pictures = study.camera, {}
     for item in study.lightings:
-        image = relight.compose(light, item)
-        exposure_s = photometry.meter(
-            photometry.luminance(image),
-            setup.fnumber,
-            setup.iso,
-            shutter_limit_s=setup.shutter_limit_s,
-        )
-        signal = photometry.expose(image, exposure_s, setup.fnumber, setup.iso)
-        pictures[item.name] = photometry.to_srgb8(signal)
+        exposure_s = metered_exposure_s(light, item, setup)
+        pictures[item.name] = clean_image(light, item, exposure_s, setup)
     return pictures

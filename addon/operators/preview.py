@@ -278,15 +278,12 @@ def _mix_or_tell(scene: bpy.types.Scene, every: int) -> None:
     except EXPECTED as error:
         if _shown is not None:
             _show(replace(_shown, problem=str(error)))
-    for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            if area.type in ("VIEW_3D", "IMAGE_EDITOR"):
-                area.tag_redraw()
+    live.redraw()
 
 
 def _window_scene() -> bpy.types.Scene | None:
-    window = next(iter(bpy.context.window_manager.windows), None)
-    return window.scene if window is not None and window.scene.limen.is_open else None
+    scene = live.window_scene()
+    return scene if scene is not None and scene.limen.is_open else None
 
 
 # --- operators -----------------------------------------------------------------------------------
@@ -352,13 +349,15 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
         try:
             while True:
                 next(self._steps)
-        except StopIteration:
-            return self._finish(context)
+        except StopIteration as end:
+            return self._finish(context, end.value)
         finally:
             self._end(context)
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         """Render the next step; nothing else is let through, which would change the scene."""
+        if not LIMEN_OT_preview_cell.is_running:
+            return {"PASS_THROUGH"}  # a window that opens at the end handles events meanwhile
         if event.type == "ESC":
             self.cancel(context)
             self.report({"INFO"}, "Preview stopped")
@@ -372,9 +371,9 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
         try:
             self._tell(context, *next(self._steps))
             return {"RUNNING_MODAL"}
-        except StopIteration:
+        except StopIteration as end:
             self.cancel(context)
-            finished = self._finish(context)
+            finished = self._finish(context, end.value)
             _open_window(context)
             return finished
         except BaseException:
@@ -403,14 +402,16 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
         with suppress(*EXPECTED, ValueError):
             light_cell(context.scene, self._study)
 
-    def _render(self, context: bpy.types.Context) -> Generator[tuple[int, int], None, None]:
+    def _render(
+        self, context: bpy.types.Context
+    ) -> Generator[tuple[int, int], None, preview.Preview]:
         study = _draft_of(self._study) if self.draft else self._study
         spec = shown_view(context.scene, study)
         yield 0, 1  # the window shows that it begins
         view = set_up_view(study, spec, folder_of(self.assets) or assets_dir(context))
         shown = [x for x in study.lightings if x.name == context.scene.limen.cell.lighting]
         wanted = study.lightings if self.all_lightings else shown
-        self._rendered = yield from preview.rendering(view, _folder() / "plates", wanted, _kept)
+        return (yield from preview.rendering(view, _folder() / "plates", wanted, _kept))
 
     def _tell(self, context: bpy.types.Context, done: int, total: int) -> None:
         what = "a draft" if self.draft else "the preview"
@@ -418,10 +419,9 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
         context.workspace.status_text_set(f"Limen renders {what}{step}. Esc: stop")
         context.window_manager.progress_update(100 * done // max(1, total))
 
-    def _finish(self, context: bpy.types.Context) -> set[str]:
+    def _finish(self, context: bpy.types.Context, rendered: preview.Preview) -> set[str]:
         """Keep what was rendered, and show it."""
         global _kept, _mixed
-        rendered: preview.Preview = self._rendered
         _kept, _mixed = rendered, ()
         item = next(
             x for x in rendered.study.lightings if x.name == context.scene.limen.cell.lighting

@@ -12,7 +12,7 @@ from ..properties import live
 from ..properties.convert import add_scenery
 from ..scene.scenery import names_in
 from .errors import reporting
-from .factors import add_named
+from .factors import use_named
 from .library import standing
 from .study import StudyOperator
 
@@ -35,12 +35,7 @@ class LIMEN_OT_use_scenery(StudyOperator, bpy.types.Operator):
     @reporting
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Add it, or switch it on."""
-        settings = context.scene.limen
-        name = self.scenery or standing("scenery")
-        if name in settings.study.sceneries:
-            settings.study.sceneries[name].used = True
-        else:
-            add_named(settings, "scenery", name)
+        use_named(context.scene.limen, "scenery", self.scenery or standing("scenery"))
         live.touch()
         return {"FINISHED"}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import bpy
 
+from ..properties import live
 from .errors import EXPECTED, reporting
 from .study import StudyOperator
 from .view import show_cell
@@ -108,7 +109,7 @@ class Stepping(StudyOperator):
         except BaseException:  # an error of Limen's own: it is shown, and nothing goes on
             self._clear(context)
             raise
-        _redraw(context)
+        live.redraw("VIEW_3D")
         return {"RUNNING_MODAL"}
 
     def cancel(self, context: bpy.types.Context) -> None:
@@ -122,7 +123,7 @@ class Stepping(StudyOperator):
         context.window_manager.event_timer_remove(self._timer)
         if context.workspace is not None:
             context.workspace.status_text_set(None)
-        _redraw(context)
+        live.redraw("VIEW_3D")
 
     def _restore(self, context: bpy.types.Context) -> None:
         """Show the cell that stood in the scene before."""
@@ -132,10 +133,3 @@ class Stepping(StudyOperator):
             show_cell(context)
         except EXPECTED as error:
             self.report({"WARNING"}, str(error))
-
-
-def _redraw(context: bpy.types.Context) -> None:
-    for window in context.window_manager.windows:
-        for area in window.screen.areas:
-            if area.type == "VIEW_3D":
-                area.tag_redraw()

@@ -17,7 +17,7 @@ from ..properties.groups import LimenSettings, LimenSubject
 from ..scene.checks import check_person
 from ..scene.view import place_person
 from .errors import reporting
-from .factors import add_named
+from .factors import use_named
 from .library import refresh_images, show_level, shown_view, standing
 from .study import StudyOperator, scene_study
 
@@ -223,15 +223,10 @@ class LIMEN_OT_use_texture(_SubjectOperator, bpy.types.Operator):
     @reporting
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Add it, or switch it on."""
-        settings = context.scene.limen
         name = self.texture or standing("texture")
-        textures = chosen_subject(settings).textures
-        if name in textures:
-            textures[name].used = True
-        elif name:
-            add_named(settings, "texture", name)
-        else:
+        if not name:
             raise StudyError(["Place the rig first, or name a texture"])
+        use_named(context.scene.limen, "texture", name)
         live.touch()
         return {"FINISHED"}
 

@@ -27,10 +27,12 @@ __all__ = [
     "on_edit",
     "on_light",
     "problems",
+    "redraw",
     "register",
     "state",
     "touch",
     "unregister",
+    "window_scene",
 ]
 
 _AFTER_S = 0.2
@@ -173,18 +175,29 @@ def _worked_out(text: str, lists_no_pose: bool) -> State:
     return State(text, study, sample_views(study, poses_by_action(study, library_poses())))
 
 
-def _update() -> None:
-    """Work out the study of the scene in the window, and have the sidebars drawn again."""
+def window_scene() -> bpy.types.Scene | None:
+    """Return the scene in the first window, for timers; None without a window."""
     window = next(iter(bpy.context.window_manager.windows), None)
-    if window is None:
-        return
-    current_state(window.scene)
-    for follower in _followers:
-        follower(window.scene)
+    return None if window is None else window.scene
+
+
+def redraw(*editors: str) -> None:
+    """Have editors of some types drawn again, by default those with the sidebar or a preview."""
     for window in bpy.context.window_manager.windows:
         for area in window.screen.areas:
-            if area.type in ("VIEW_3D", "IMAGE_EDITOR"):
+            if area.type in (editors or ("VIEW_3D", "IMAGE_EDITOR")):
                 area.tag_redraw()
+
+
+def _update() -> None:
+    """Work out the study of the scene in the window, and have the sidebars drawn again."""
+    scene = window_scene()
+    if scene is None:
+        return
+    current_state(scene)
+    for follower in _followers:
+        follower(scene)
+    redraw()
 
 
 @persistent

@@ -579,10 +579,7 @@ def _make_chip() -> None:
     if _chip_wanted is None:
         return
     _chip_made = _chip_wanted, _chip_picture(_chip_wanted)
-    for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            if area.type == "VIEW_3D":
-                area.tag_redraw()
+    live.redraw("VIEW_3D")
 
 
 def _chip_picture(chip: _Chip) -> NDArray[np.float32]:

@@ -73,7 +73,7 @@ def values(found: list[Compared], region: str, what: str) -> np.ndarray:
     return np.array([getattr(item, what)[region] for item in found if region in item.psnr_db])
 
 
-@pytest.mark.parametrize(("region", "least_db"), zip(REGIONS, (40, 39, 38), strict=True))
+@pytest.mark.parametrize(("region", "least_db"), [*zip(REGIONS, (40, 39, 38), strict=True)])
 def test_each_region_is_as_near_to_the_truth_as_promised(compared, region, least_db):
     assert values(compared, region, "psnr_db").mean() >= least_db
 

@@ -6,7 +6,6 @@ import statistics
 from pathlib import Path
 
 import pytest
-from requirements import require
 from window import open_window, virtual_screen
 
 pytestmark = [pytest.mark.real_blender, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -20,8 +19,6 @@ PANEL_MS, SIDEBAR_MS = 2, 8  # promised: 2 ms a panel
 @pytest.fixture(scope="module")
 def times_ms(installed, tmp_path_factory) -> dict[str, list[float]]:
     """Panel -> milliseconds of the processor for each of its draws."""
-    require("Xvfb")
-    require("xdotool")
     folder = tmp_path_factory.mktemp("draw")
     script = (Path(__file__).parent / "inside" / "draw_times.py").read_text()
     with virtual_screen() as display, open_window(installed.start, display, folder) as window:

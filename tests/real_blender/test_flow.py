@@ -9,7 +9,6 @@ import cv2
 import pytest
 from limen.addon.core.dataset import compare, open_dataset
 from limen.addon.core.study import load_study
-from requirements import require
 from window import open_window, virtual_screen
 
 pytestmark = [pytest.mark.real_blender, pytest.mark.slow, pytest.mark.timeout(2400)]
@@ -28,8 +27,6 @@ study.lightings.remove(2)
 @pytest.fixture(scope="module")
 def flow(installed, tmp_path_factory):
     """Do the whole work of the sidebar once; returns what Blender said of it at each step."""
-    require("Xvfb")
-    require("xdotool")
     folder = tmp_path_factory.mktemp("flow")
     study_file, output = folder / "study.toml", folder / "study"
     seen = {"study": study_file, "output": output}

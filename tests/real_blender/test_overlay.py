@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from requirements import require
+from window import virtual_screen
 
 pytestmark = pytest.mark.real_blender
 
@@ -20,36 +21,26 @@ DRAW_S = 0.012  # 4 ms are promised, on an idle machine: three times that is a f
 
 @pytest.fixture(scope="module")
 def report(installed, tmp_path_factory):
-    require("Xvfb")
     require("import")
     out = tmp_path_factory.mktemp("overlay")
     ready, leave, picture = out / "ready.json", out / "leave", out / "screen.png"
-    read, write = os.pipe()
-    mode = f"{SCREEN[0]}x{SCREEN[1]}x24"
-    server = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(write), "-nolisten", "tcp", "-screen", "0", mode],
-        pass_fds=[write],
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(write)
-    with os.fdopen(read) as number:
-        display = f":{number.readline().strip()}"
-    geometry = ["--window-geometry", "0", "0", *map(str, SCREEN)]
-    script = ["-P", INSIDE / "overlay.py", "--", ready, leave]
-    process = installed.start(*geometry, *script, DISPLAY=display)
-    try:
-        waited_until = time.monotonic() + 400
-        while not ready.exists() and process.poll() is None and time.monotonic() < waited_until:
-            time.sleep(0.2)
-        if ready.exists():
-            time.sleep(1)  # the last redraw reaches the screen
-            subprocess.run(["import", "-display", display, "-window", "root", picture], check=True)
-        leave.touch()
-        printed, _ = process.communicate(timeout=60)
-    finally:
-        process.kill()
-        server.terminate()
-        server.wait()
+    with virtual_screen(SCREEN) as display:
+        geometry = ["--window-geometry", "0", "0", *map(str, SCREEN)]
+        script = ["-P", INSIDE / "overlay.py", "--", ready, leave]
+        process = installed.start(*geometry, *script, DISPLAY=display)
+        try:
+            waited_until = time.monotonic() + 400
+            while not ready.exists() and process.poll() is None and time.monotonic() < waited_until:
+                time.sleep(0.2)
+            if ready.exists():
+                time.sleep(1)  # the last redraw reaches the screen
+                subprocess.run(
+                    ["import", "-display", display, "-window", "root", picture], check=True
+                )
+            leave.touch()
+            printed, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert ready.exists(), printed
     assert "Traceback" not in printed, printed
     if keep := os.environ.get("LIMEN_SCREENSHOTS"):

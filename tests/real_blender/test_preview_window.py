@@ -6,7 +6,6 @@ Set LIMEN_SCREENSHOTS to a directory to keep the pictures.
 import numpy as np
 import pytest
 from limen.addon.core.image_io import read_png
-from requirements import require
 from window import open_window, virtual_screen
 
 pytestmark = [pytest.mark.real_blender, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -22,8 +21,6 @@ study.camera.use_window, study.camera.window = True, (96, 96)
 @pytest.fixture(scope="module")
 def seen(installed, tmp_path_factory):
     """Preview the first cell of a new study, then make its light weaker; returns what was seen."""
-    require("Xvfb")
-    require("xdotool")
     folder = tmp_path_factory.mktemp("preview")
     name = installed.executable.name
     shown = f"{PREVIEW}.shown_preview()"

@@ -16,32 +16,21 @@ from limen.addon.core.factors import poses_by_action, sample_views
 from limen.addon.core.study import load_study
 from limen.addon.core.study.reading import library_poses
 from requirements import require
+from window import virtual_screen
 
 pytestmark = pytest.mark.real_blender
 
 INSIDE = Path(__file__).parent / "inside"
 STUDY = Path(__file__).parents[2] / "studies" / "ci.toml"
 SCREEN = (1600, 900)
-SCREEN_MODE = f"{SCREEN[0]}x{SCREEN[1]}x24"
 TABS_PX = 24  # the strip of tab names at the sidebar's right edge
 
 
 @pytest.fixture(scope="module")
 def display():
-    """A virtual screen that chooses its own number."""
-    require("Xvfb")
     require("import")  # ImageMagick's: takes the picture
-    read, write = os.pipe()
-    server = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(write), "-nolisten", "tcp", "-screen", "0", SCREEN_MODE],
-        pass_fds=[write],
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(write)
-    with os.fdopen(read) as number:
-        yield f":{number.readline().strip()}"
-    server.terminate()
-    server.wait()
+    with virtual_screen(SCREEN) as number:
+        yield number
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ import cv2
 import numpy as np
 import pytest
 from PIL import ImageGrab
+from requirements import require
 
 __all__ = ["Place", "Window", "open_window", "virtual_screen"]
 
@@ -47,6 +48,7 @@ class Place(NamedTuple):
 @contextmanager
 def virtual_screen(size: tuple[int, int] = SCREEN) -> Iterator[str]:
     """A virtual screen that chooses its own number; gives DISPLAY."""
+    require("Xvfb")
     read, write = os.pipe()
     mode = f"{size[0]}x{size[1]}x24"
     server = subprocess.Popen(
@@ -362,6 +364,7 @@ def open_window(
     arguments: tuple[str | Path, ...] = (),
 ) -> Iterator[Window]:
     """Start Blender in a window that fills the screen, and end it; fails on any traceback."""
+    require("xdotool")
     port = folder / "port"
     geometry = ["--window-geometry", "0", "0", *map(str, size)]
     script = ["-P", INSIDE / "serve.py", "--", port, str(scale)]
