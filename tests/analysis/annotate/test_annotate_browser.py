@@ -59,12 +59,14 @@ def visit(chromium):
     """Open the server as someone, up to the first image; returns the page."""
     contexts = []
 
-    def visit(url, name="anna", size=(900, 600), dpr=1, program=False, begin=True):
+    def visit(url, name="anna", size=(900, 600), dpr=1, program=False, begin=True, watch=None):
         context = chromium.new_context(
             viewport={"width": size[0], "height": size[1]}, device_scale_factor=dpr
         )
         contexts.append(context)
         page = context.new_page()
+        if watch:
+            watch(page)
         sign_in(page, url, name, program)
         if begin:
             start(page)
@@ -300,13 +302,13 @@ def test_a_sequence_plays_its_frames_in_order_and_again(
 
 def test_the_pages_ask_nothing_of_the_network(web, visit):
     _, url = web()
-    page = visit(url, begin=False)
-    asked = []
-    page.on("request", lambda request: asked.append(request.url))
-    errors = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.append(message.text))
-    page.reload()
-    start(page)
+    asked, errors = [], []
+
+    def watch(page):
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(message.text))
+
+    visit(url, watch=watch)
     assert asked and all(request.startswith(url) for request in asked)
     assert errors == []
