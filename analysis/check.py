@@ -154,7 +154,9 @@ def _without(n: int, thing: str, owner: str) -> str:
 def _check_lines(dataset: Dataset) -> Check:
     broken = dataset.broken_lines
     problems = tuple(
-        Problem(place, "is no row: damage, or what a killed writer left at the end")
+        Problem(
+            place, "is no row: what a killed writer left, or damage (delete the line, render again)"
+        )
         for place in broken
     )
     return Check("table lines", len(dataset.views) + len(dataset.index) + len(broken), problems)

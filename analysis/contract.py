@@ -17,6 +17,7 @@ __all__ = ["PHOTOGRAPHS", "against_schema", "is_photographs", "rows_blamed", "sc
 PHOTOGRAPHS = "photographs"
 """The family of datasets that were imported, not rendered (docs/photographs.md)."""
 
+_PACKAGE = str(__package__).partition(".")[0]
 _SCHEMAS = Path(__file__).parents[1] / "docs" / "schema"
 
 Row = dict[str, Any]
@@ -73,6 +74,8 @@ def rows_blamed(dataset: Dataset) -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if type(error).__module__.partition(".")[0] == _PACKAGE:
+            raise  # it says what is wrong in words for the user
         for name, rows in (("index", dataset.index), ("view", dataset.views)):
             check = against_schema(schema_name(dataset, name))
             for row_id, row in rows.items():

@@ -43,7 +43,7 @@ from ..addon.core.lighting import (
     sky_pattern,
 )
 from ..addon.core.optics import CameraPose, density_at, distance_for, look_at_pose, project
-from ..addon.core.poses import Pose, load_poses
+from ..addon.core.poses import Pose, find_pose, load_poses
 from ..addon.core.relight import compose, pixel_directions, stack_from_layers
 from ..addon.core.standards import class_of, load_scales
 from ..addon.core.study import (
@@ -193,7 +193,8 @@ def make_synthetic(root: Path, seed: int = 0, *, views: int = 12, window_px: int
         for spec in specs:
             if spec.view_id in done:
                 continue
-            pose = library.get(str(spec.factors["pose"]))
+            name = spec.factors["pose"]
+            pose = find_pose(str(name), library) if name else None
             writer.write(*_write_view(root, study, spec, pose, plates))
     write_file(
         root / "README.md",

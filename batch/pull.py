@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
-from ..addon.core.dataset import BusyError, exclusive
+from ..addon.core.dataset import BusyError, exclusive, held_parts
+from .arguments import SHARDS_MOST
 from .plan import Job, background
 
 __all__ = ["TRIES", "Pull", "clear_tries", "in_free_part", "tidy"]
@@ -27,7 +28,7 @@ TRIES = 2
 _WORK = "work"
 _TOGETHER = 8  # views that a helping process takes
 _PATIENCE_S = 3.0
-_PARTS_MOST = 2000
+_PARTS_MOST = SHARDS_MOST
 
 Writing = Callable[[Path, str], AbstractContextManager[None]]
 
@@ -44,6 +45,7 @@ class Pull:
     def __init__(self, root: Path, jobs: Sequence[Job], done: Callable[[], set[str]]) -> None:
         self._root = root
         self._read_done = done
+        self._finished: set[str] = set()
         self._backgrounds: dict[str, list[Job]] = {}
         for job in jobs:
             key = "/".join(map(str, background(job.spec)))
@@ -72,7 +74,11 @@ class Pull:
                 time.sleep(_PATIENCE_S)  # others are at work on all that is left
 
     def finished(self, job: Job) -> None:
-        """Forget the tries of a view that is done."""
+        """Forget the tries of a view that is done.
+
+        It is not taken again, even where its row is not found: its dataset was removed meanwhile.
+        """
+        self._finished.add(job.spec.view_id)
         _tries(self._root, job).unlink(missing_ok=True)
 
     def missing(self) -> list[Job]:
@@ -128,7 +134,8 @@ class Pull:
         return [job for job in jobs if self._is_open(job, done)]
 
     def _is_open(self, job: Job, done: set[str]) -> bool:
-        return not _is(job, done) and not self.is_given_up(job)
+        mine = job.spec.view_id in self._finished
+        return not mine and not _is(job, done) and not self.is_given_up(job)
 
     def _lock(self, held: ExitStack, name: str) -> bool:
         path = self._root / _WORK / "locks" / name
@@ -168,7 +175,12 @@ def clear_tries(root: Path) -> None:
 
 
 def tidy(root: Path) -> None:
-    """Remove locks, tries and logs of a run that is over and complete."""
+    """Remove locks, tries and logs of a run that is over and complete.
+
+    They stay where other processes are at work, as those of a launch with more views.
+    """
+    if held_parts(root):
+        return
     shutil.rmtree(root / _WORK, ignore_errors=True)
 
 

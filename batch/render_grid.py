@@ -9,9 +9,10 @@ Exit status: 0 done, 1 failed, 2 wrong use, 3 partly done (a list says what is m
 
 import importlib.util
 import os
+import signal
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 
 _ROOT = Path(__file__).resolve().parent.parent
 _PACKAGE = "limen"
@@ -47,7 +48,16 @@ def _import_checkout() -> ModuleType:
     return sys.modules[_PACKAGE]
 
 
+def _stop_at_once(_number: int, _frame: FrameType | None) -> None:
+    """End before the run begins: while Blender starts, it swallows or breaks at an exception."""
+    os.write(2, b"\nStopped; run the same command to go on.\n")
+    os._exit(3)
+
+
 def _main() -> int:
+    # Until the run listens to them itself.
+    signal.signal(signal.SIGINT, _stop_at_once)
+    signal.signal(signal.SIGTERM, _stop_at_once)
     arguments = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else sys.argv[1:]
     package = load_package()
     run = importlib.import_module(f"{package.__name__}.batch.run")

@@ -16,6 +16,7 @@ from types import FrameType
 from .. import register
 from ..addon.core.card import dataset_card
 from ..addon.core.dataset import (
+    BusyError,
     DatasetError,
     DoneViews,
     Row,
@@ -26,9 +27,10 @@ from ..addon.core.dataset import (
     write_file,
 )
 from ..addon.core.factors import ViewSpec
-from ..addon.core.poses import MORE_POSES, is_row_of, load_poses
+from ..addon.core.poses import MORE_POSES, find_pose, is_row_of
 from ..addon.core.study import Study, dump_study
 from ..addon.core.version import __version__
+from .arguments import THREADS_MOST, directory, path, shard, whole
 from .plan import Planned, plan_jobs
 from .progress import Progress, duration
 from .pull import TRIES, Pull, in_free_part
@@ -125,6 +127,9 @@ def main(arguments: Sequence[str]) -> int:
         pull = Pull(options.out, jobs, DoneViews(options.out, names))
         with in_free_part(options.out, writing):
             return _render(options, study, pull, interrupt)
+    except BusyError as error:
+        share = "several processes share the work with --pull, or each with a --shard of its own"
+        return _complain(f"{error}: {share}", WRONG_USE)
     except DatasetError as error:
         return _complain(str(error), WRONG_USE)
     except OSError as error:
@@ -137,11 +142,11 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         description="Render a study into a calibrated dataset. Run it again to go on.",
         epilog="exit status: 0 done, 1 failed, 2 wrong use, 3 partly done",
     )
-    parser.add_argument("--study", type=Path, required=True, metavar="FILE", help="the study file")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the dataset")
+    parser.add_argument("--study", type=path, required=True, metavar="FILE", help="the study file")
+    parser.add_argument("--out", type=path, required=True, metavar="DIR", help="the dataset")
     parser.add_argument(
         "--shard",
-        type=_shard,
+        type=shard,
         default=(0, 1),
         metavar="i/N",
         help="render part i of N (from 0): one for each process or machine, into the same DIR",
@@ -156,17 +161,17 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--stop-file", type=Path, help=argparse.SUPPRESS)  # the sidebar's
     parser.add_argument(
         "--threads",
-        type=_positive,
+        type=whole(THREADS_MOST),
         metavar="N",
         help="of the processor, for one of several processes on a machine; all by default",
     )
     parser.add_argument(
         "--limit",
-        type=_positive,
+        type=whole(),
         metavar="VIEWS",
         help="only the study's first views: a quick look",
     )
-    parser.add_argument("--assets", type=Path, metavar="DIR", help="where licensed bodies lie")
+    parser.add_argument("--assets", type=directory, metavar="DIR", help="where licensed bodies lie")
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
     parser.add_argument(
         "--preflight",
@@ -176,25 +181,11 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--json", action="store_true", help="with --preflight: as one JSON line")
     options = parser.parse_args(arguments)
-    options.study, options.out = options.study.absolute(), options.out.absolute()
+    if options.json and not options.preflight:
+        parser.error("--json goes with --preflight")
     if options.pull and options.shard != (0, 1):
         parser.error("--pull takes what is free; it goes without --shard")
-    if options.assets is not None and not options.assets.is_dir():
-        parser.error(f"--assets {options.assets}: there is no such directory")
     return options
-
-
-def _shard(text: str) -> tuple[int, int]:
-    part, slash, count = text.partition("/")
-    if slash and part.isdecimal() and count.isdecimal() and int(part) < int(count):
-        return int(part), int(count)
-    raise argparse.ArgumentTypeError(f"'{text}': i/N with i from 0 to N - 1 is needed, as in 0/3")
-
-
-def _positive(text: str) -> int:
-    if text.isdecimal() and int(text) > 0:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"'{text}': a whole number above 0 is needed")
 
 
 def _prepare_blender() -> None:
@@ -237,11 +228,10 @@ def _same_poses(root: Path, views: Mapping[str, Row]) -> None:
     Raises:
         DatasetError: They are.
     """
-    poses = load_poses()
     for row in views.values():
         try:
             posed = row["pose"]
-            changed = posed is not None and not is_row_of(poses[posed["name"]], posed)
+            changed = posed is not None and not is_row_of(find_pose(posed["name"]), posed)
         except (KeyError, TypeError) as error:
             raise DatasetError(
                 f"{root}: view {row['view_id']} does not say which pose it shows: the row is "

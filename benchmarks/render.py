@@ -4,9 +4,10 @@ Views are drawn from ``studies/paper-size.toml``, so many of each scenery and di
 to the whole study: 1,524 views with a person, 288 backgrounds, 13 lightings. Every method runs in a
 process of its own. CPU-seconds are the reliable figure on a loaded machine; the images per minute
 are those of two processors that do nothing else. A smaller ``--size`` keeps what is seen, so that
-costs that do not depend on pixels weigh more than at full size.
+costs that do not depend on pixels weigh more than at full size. The sample is of VIEWS backgrounds
+of each scenery and distance, each with PERSONS and without: 9 x (PERSONS + 1) x 13 images each.
 
-    python benchmarks/render.py [--size 480x270] [--views 1] [--sceneries desert,field,wharf]
+    python benchmarks/render.py [--size 480x270] [--views 1] [--persons 1] [--sceneries desert]
     python benchmarks/render.py rss [--frames 1000]
 
 Bounds (1920x1080): 30 images a minute and 18 times the plain loop; at most 15 % of the time neither
@@ -41,7 +42,7 @@ LIGHTING_COUNTS = (1, 4, 13)
 FEW_VIEWS, MANY_VIEWS = 1, 20  # of a background; the study's own is about 5
 STAGES = ("render", "denoise", "composite", "encode", "everything else")
 BOUNDS = {"images_per_minute": 30, "times_plain": 18, "other": 0.15, "stack_gb": 60, "growth": 0.7}
-_COMPARED_EVERY = 5  # of the denoised renders, so many are rendered again without
+_COMPARED_EVERY = 13  # of the denoised renders, so many are rendered again without
 
 
 class Clock:
@@ -161,9 +162,17 @@ def _strata(study: Any, options: argparse.Namespace) -> dict[tuple[str, float], 
             [spec for spec in specs if spec.factors["elevation_deg"] == elevation]
             for elevation in elevations
         ]
-        order = [rows[(number + i) % len(rows)] for i in range(options.views)]
-        picked[key] = [row[(7 * i) % len(row)] for i, row in enumerate(order)]
+        picked[key] = []
+        for i in range(options.views):
+            row = rows[(number + i) % len(rows)]
+            first = row[(7 * i) % len(row)]
+            same = [spec for spec in row if _azimuth(spec) == _azimuth(first)]
+            picked[key] += same[: options.persons]
     return picked
+
+
+def _azimuth(spec: Any) -> float:
+    return float(spec.factors["azimuth_deg"])
 
 
 # --- a method, in a process of its own -----------------------------------------------------------
@@ -382,12 +391,11 @@ def cost_with_views(rows: Sequence[dict[str, Any]], views: int, lightings: int =
 
 
 def exact_cost(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the same as :func:`whole_study` where nothing is shared between views."""
+    """Return the same as :func:`whole_study` where nothing is shared, from single images."""
     stages = {
-        stage: float(np.mean([row["view"].get(stage, 0.0) for row in rows])) / 13
-        for stage in STAGES
+        stage: float(np.mean([row["view"].get(stage, 0.0) for row in rows])) for stage in STAGES
     }
-    size = float(np.mean([row["crop_bytes"] for row in rows])) * (1524 + 288) / 1e9
+    size = float(np.mean([row["crop_bytes"] for row in rows])) * 13 * (1524 + 288) / 1e9
     return {"cpu_s": sum(stages.values()), "stages": stages, "stack_gb": size}
 
 
@@ -431,6 +439,7 @@ def _child(options: argparse.Namespace, part: str, **more: Any) -> subprocess.Po
     values = {
         "size": f"{options.size[0]}x{options.size[1]}",
         "views": options.views,
+        "persons": options.persons,
         "sceneries": ",".join(options.sceneries),
         "threads": options.threads,
         **more,
@@ -453,12 +462,15 @@ def table(options: argparse.Namespace) -> None:
     wall = time.perf_counter()
     fast = _result(_child(options, "fast"))
     one_wall = time.perf_counter() - wall
-    plain = _result(_child(options, "plain"))
-    exact = _result(_child(options, "exact"))
+    few = {"views": 1, "persons": 1}
+    plain = _result(_child(options, "plain", **few))
+    exact = _result(_child(options, "exact", **few, lightings=1))
     plain_cpu_s = float(np.mean([row["cpu_s"] for row in plain["rows"]]))
     found = {"fast": whole_study(fast["rows"]), "exact": exact_cost(exact["rows"])}
     size = f"{options.size[0]}x{options.size[1]}"
-    print(f"\nThe paper-size study at {size}, from {len(fast['rows'])} of its views")
+    empty = sum(1 for row in fast["rows"] if row["empty"])
+    images = 13 * (len(fast["rows"]) + empty)
+    print(f"\nThe paper-size study at {size}, from {images} of its images")
     print(f"{'':12}{'CPU s/image':>12}{'images/min':>12}{'x plain':>9}{'peak GB':>9}", end="")
     print("".join(f"{stage:>17}" for stage in STAGES))
     print(
@@ -483,8 +495,12 @@ def table(options: argparse.Namespace) -> None:
         )
     growth = {}
     for number in LIGHTING_COUNTS:
-        measured = fast if number == 13 else _result(_child(options, "fast", lightings=number))
-        growth[number] = whole_study(measured["rows"], number)["cpu_s"]
+        # Of the same views: the first background of each stratum, the first person before it.
+        of_strata = {(row["scenery"], row["distance_m"]): row for row in reversed(fast["rows"])}
+        measured = list(of_strata.values())
+        if number != 13:
+            measured = _result(_child(options, "fast", **few, lightings=number))["rows"]
+        growth[number] = whole_study(measured, number)["cpu_s"]
         print(f"{number:3} lightings: {growth[number]:.2f} CPU s/image")
     for number in (FEW_VIEWS, 5, MANY_VIEWS):
         cost = cost_with_views(fast["rows"], number)
@@ -510,7 +526,7 @@ def table(options: argparse.Namespace) -> None:
 
 def _scaling(options: argparse.Namespace) -> float:
     """Return the throughput of two processes of one thread over one process of two."""
-    desert = {"sceneries": options.sceneries[0], "lightings": 4}
+    desert = {"sceneries": options.sceneries[0], "lightings": 4, "views": 1, "persons": 1}
     start = time.perf_counter()
     _result(_child(options, "fast", **desert | {"threads": PROCESSORS}))
     one = time.perf_counter() - start
@@ -530,7 +546,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", nargs="?", choices=("table", "rss", "part"), default="table")
     parser.add_argument("--size", type=_size, default=(480, 270), metavar="WxH")
-    parser.add_argument("--views", type=int, default=1, help="of each scenery and distance")
+    parser.add_argument(
+        "--views", type=int, default=1, help="backgrounds of each scenery and distance"
+    )
+    parser.add_argument("--persons", type=int, default=1, help="before each background")
     parser.add_argument("--sceneries", type=lambda text: text.split(","), default=None)
     parser.add_argument("--threads", type=int, default=PROCESSORS)
     parser.add_argument("--lightings", type=int, default=13, choices=LIGHTING_COUNTS)

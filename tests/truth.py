@@ -1,9 +1,10 @@
 """The truth of a view, and how far the fast method is from it.
 
 The truth is rendered whole: each lighting as it is, all its lights at once, by many samples and
-without a denoiser. It is rendered where it is compared: about the person, about its shadow, and in
-tiles of the background. Rendered truths are kept under ``.cache/truth`` by the hash of all that
-they depend on.
+without a denoiser. It is rendered where it is compared: about the person, in tiles of its shadow,
+and in tiles of the background. Half of the samples are rendered apart from the other half: what
+they differ by is the truth's own noise, and is not held against the fast method. Rendered truths
+are kept under ``.cache/truth`` by the hash of all that they depend on.
 """
 
 import hashlib
@@ -44,7 +45,7 @@ class Compared:
     Attributes:
         view: What it shows, in words.
         lighting: Its label.
-        psnr_db: Region -> PSNR after exposure, gamma 2.2.
+        psnr_db: Region -> PSNR after exposure, gamma 2.2, the truth's own noise taken off.
         bias: Region -> mean luminance against the truth's, minus 1.
         features: Feature -> change.
     """
@@ -92,19 +93,22 @@ def compare_view(
     found = []
     for item, media in zip(study.lightings, index, strict=True):
         image = relight.compose(fast, item)
-        without = photometry.luminance(relight.compose(empty, item))
-        change = np.abs(photometry.luminance(image) / np.maximum(without, 1e-9) - 1)
+        # Smoothed: else pixels would be taken for shadow for their noise.
+        shown, without = (
+            _smoothed(photometry.luminance(relight.compose(stack, item))) for stack in (fast, empty)
+        )
+        change = np.abs(shown / np.maximum(without, 1e-9) - 1)
         shadow = (change > _SHADOW) & ~_grown(visible, 2)
-        boxes = [about_person]
-        if shadow.any():
-            boxes.append(_box_of(shadow, size))
-        boxes += tiles
-        truth, known = image.copy(), np.zeros(visible.shape, bool)
-        for box in boxes:
+        on_shadow = _tiles_on(shadow, study, spec.view_id, size)
+        # The truth's two halves; where there is none they show the image itself.
+        halves, known = (image.copy(), image.copy()), np.zeros(visible.shape, bool)
+        for box in [about_person, *on_shadow, *tiles]:
             x, y, width, height = box
             part = (slice(y, y + height), slice(x, x + width))
-            truth[part] = _truth(view, item, box, samples, directions[part])
+            for number, half in enumerate(halves):
+                half[part] = _truth(view, item, box, samples // 2, number, directions[part])
             known[part] = True
+        truth = (halves[0] + halves[1]) / 2
         masks = {
             "person": visible & known,
             "shadow": shadow & known,
@@ -114,26 +118,33 @@ def compare_view(
         gain = _MEAN_SIGNAL / float(photometry.luminance(truth)[known].mean())
         for name, mask in masks.items():
             if mask.sum() >= 16:
-                of_image.psnr_db[name] = _psnr_db(image[mask] * gain, truth[mask] * gain)
+                of_image.psnr_db[name] = _psnr_db(
+                    image[mask] * gain, *(half[mask] * gain for half in halves)
+                )
                 level = float(photometry.luminance(image[mask]).mean())
                 of_image.bias[name] = level / float(photometry.luminance(truth[mask]).mean()) - 1
         setup = study.camera
-        shown = [
+        pictures_of = [
             photometry.to_srgb8(photometry.expose(x, media["exposure_s"], setup.fnumber, setup.iso))
             for x in (image, truth)
         ]
-        ours, theirs = (image_features(x, visible) for x in shown)
+        ours, theirs = (image_features(x, visible) for x in pictures_of)
         of_image.features = {name: ours[name] - theirs[name] for name in ours}
         found.append(of_image)
         if pictures is not None:
             _write_pictures(
-                pictures / f"{spec.view_id}-{item.name}.png", image * gain, truth * gain, boxes
+                pictures / f"{spec.view_id}-{item.name}.png",
+                image * gain,
+                truth * gain,
+                [about_person, *on_shadow],
             )
     return found
 
 
-def _truth(view: Any, item: Any, box: Box, samples: int, directions: np.ndarray) -> np.ndarray:
-    """Return the image of one lighting in a box, from the cache or rendered."""
+def _truth(
+    view: Any, item: Any, box: Box, samples: int, half: int, directions: np.ndarray
+) -> np.ndarray:
+    """Return half the truth of one lighting in a box, from the cache or rendered."""
     spec, study = view.spec, view.study
     content = {
         "blender": compat.blender_version(),
@@ -147,12 +158,14 @@ def _truth(view: Any, item: Any, box: Box, samples: int, directions: np.ndarray)
         "lighting": asdict(item),
         "box": box,
         "samples": samples,
+        "half": half,
     }
     text = json.dumps(content, sort_keys=True)
     path = CACHE / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.npy"
     if not path.exists():
         lighting.light_whole(item)
-        shot = render.Shot(samples, seeds.cycles_seed(study.seed, spec.view_id, "truth"), box=box)
+        seed = seeds.cycles_seed(study.seed, spec.view_id, f"truth {half}")
+        shot = render.Shot(samples, seed, box=box)
         passes = render.render_passes(stage.stage_scene(), shot)
         rgba = np.concatenate(
             [render.stacked(passes, "Combined", "RGB"), passes["Combined.A"][..., None]], axis=-1
@@ -175,9 +188,11 @@ def _words(spec: Any) -> str:
     )
 
 
-def _psnr_db(image: np.ndarray, truth: np.ndarray) -> float:
-    shown, right = (np.clip(x, 0, 1) ** (1 / 2.2) for x in (image, truth))
-    return -10 * math.log10(max(float(((shown - right) ** 2).mean()), 1e-12))
+def _psnr_db(image: np.ndarray, half: np.ndarray, other: np.ndarray) -> float:
+    shown, right = (np.clip(x, 0, 1) ** (1 / 2.2) for x in (image, (half + other) / 2))
+    one, two = (np.clip(x, 0, 1) ** (1 / 2.2) for x in (half, other))
+    noise = float(((one - two) ** 2).mean()) / 4  # of the mean of both
+    return -10 * math.log10(max(float(((shown - right) ** 2).mean()) - noise, 1e-7))
 
 
 def _tiles(study: Study, view_id: str, size: tuple[int, int]) -> list[Box]:
@@ -191,6 +206,29 @@ def _tiles(study: Study, view_id: str, size: tuple[int, int]) -> list[Box]:
         )
         for i in range(_TILES)
     ]
+
+
+def _tiles_on(mask: np.ndarray, study: Study, view_id: str, size: tuple[int, int]) -> list[Box]:
+    """Return tiles about some pixels of a mask, [] where it has none."""
+    ys, xs = np.nonzero(mask)
+    side = [min(_TILE_PX, length // 4) for length in size]
+    found = []
+    for i in range(_TILES if len(xs) else 0):
+        k = seeds.choice_index(study.seed, view_id, f"shadow {i}", len(xs))
+        corner = [
+            int(np.clip(at - length // 2, 0, whole - length))
+            for at, length, whole in zip((xs[k], ys[k]), side, size, strict=True)
+        ]
+        found.append((*corner, *side))
+    return found
+
+
+def _smoothed(image: np.ndarray, radius: int = 3) -> np.ndarray:
+    side = 2 * radius + 1
+    for axis in (0, 1):
+        wide = np.pad(image, [(radius, radius) if i == axis else (0, 0) for i in (0, 1)], "edge")
+        image = np.lib.stride_tricks.sliding_window_view(wide, side, axis).mean(axis=-1)
+    return image
 
 
 def _box_of(mask: np.ndarray, size: tuple[int, int]) -> Box:
@@ -212,9 +250,9 @@ def _grown(mask: np.ndarray, pixels: int) -> np.ndarray:
 
 
 def _write_pictures(path: Path, image: np.ndarray, truth: np.ndarray, boxes: Sequence[Box]) -> None:
-    """Write fast, truth and amplified difference of the person's and the shadow's boxes."""
-    x0, y0 = (min(box[i] for box in boxes[:2]) for i in (0, 1))
-    x1, y1 = (max(box[i] + box[i + 2] for box in boxes[:2]) for i in (0, 1))
+    """Write fast, truth and amplified difference about some boxes."""
+    x0, y0 = (min(box[i] for box in boxes) for i in (0, 1))
+    x1, y1 = (max(box[i] + box[i + 2] for box in boxes) for i in (0, 1))
     part = (slice(y0, y1), slice(x0, x1))
     shown, right = (np.clip(x[part], 0, 1) ** (1 / 2.2) for x in (image, truth))
     difference = np.clip(0.5 + _AMPLIFIED * (shown - right), 0, 1)

@@ -6,6 +6,7 @@ starts at :func:`open_dataset`. Rows are plain JSON objects, as docs/schema/ des
 
 from __future__ import annotations
 
+import codecs
 import gc
 import hashlib
 import json
@@ -194,7 +195,8 @@ def _lines(path: Path) -> tuple[list[bytes], bytes]:
         if path.exists() or path.is_symlink():
             raise DatasetError(f"{path} is a directory, a pipe or a link to nothing, not a table")
         return [], b""
-    *whole, rest = path.read_bytes().split(b"\n")
+    # Windows' editors begin a file with a byte order mark.
+    *whole, rest = path.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
     return whole, rest
 
 
@@ -265,7 +267,7 @@ def _cut_unfinished_view(root: Path, part: str, index: int) -> None:
     """
     views, _ = _lines(root / "views" / f"{part}.jsonl")
     rows, _ = _lines(root / "index" / f"{part}.jsonl")
-    end = sum(len(line) + 1 for line in rows)
+    end = os.fstat(index).st_size
     try:
         last = _decode(views[-1])["view_id"] if views else None
         for line in reversed(rows):
@@ -407,7 +409,7 @@ class PartWriter:
 
         Raises:
             DatasetError: A row belongs to another view, names a path outside the dataset or holds
-                a value that JSON has not (nan, a numpy scalar).
+                a value that JSON has not (nan, a numpy scalar); or the part was deleted meanwhile.
         """
         index = list(index)
         for row in index:
@@ -418,6 +420,8 @@ class PartWriter:
         for row in (view, *index):
             recorded_files(row)
         _line(view)  # before the index rows are written: they would be there without their view
+        if not os.fstat(self._views).st_nlink or not os.fstat(self._index).st_nlink:
+            raise DatasetError(f"{self._root} was removed while it was written: start again")
         with _naming(self._root):
             _append(self._index, index)
             _append(self._views, [view])
@@ -458,12 +462,8 @@ def held_parts(root: Path) -> tuple[str, ...]:
 
 def log_event(root: Path, **fields: Any) -> None:
     """Append a line to the dataset's ``log.jsonl``: the fields and the UTC ``time``."""
-    line = _line({"time": datetime.now(UTC).isoformat(timespec="milliseconds"), **fields})
-    descriptor = _open_append(Path(root) / "log.jsonl")
-    try:
-        os.write(descriptor, line)
-    finally:
-        os.close(descriptor)
+    time = datetime.now(UTC).isoformat(timespec="milliseconds")
+    append_table(Path(root) / "log.jsonl", [{"time": time, **fields}])
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -703,6 +703,8 @@ class _PartRead:
                 self._ends[number] = file.tell() - len(rest)
             lines.append(whole)
         for line in lines[0]:
+            if not _is_whole(line):
+                continue
             if found := _VIEW_ID_IN_LINE.search(line, max(0, line.rfind(b'"view_id":'))):
                 start = max(0, line.find(b'"files":'))
                 end = line.find(b"}}", start) + 2
@@ -710,13 +712,18 @@ class _PartRead:
         unknown = 0  # bytes
         for line in lines[1]:
             unknown += len(line) + 1
-            found = _ID_IN_LINE.search(line)
+            found = _ID_IN_LINE.search(line) if _is_whole(line) else None
             if found and found[1] in self.unseen:
                 self.lit.setdefault(found[1], set()).add(found[2])
                 self.unseen[found[1]] += _FILE_IN_INDEX.findall(line)
                 unknown = 0
         # Rows at the end whose view is not there are read again: it comes, or they are cut off.
         self._ends[1] -= unknown
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line can be a row, so that a view is not done by what no reader takes for one."""
+    return line.removeprefix(codecs.BOM_UTF8)[:1] == b"{" and line.rstrip()[-1:] == b"}"
 
 
 def _file_size(root: Path, directory: bytes, name: bytes) -> int | None:
@@ -827,7 +834,7 @@ def read_table(path: Path) -> list[Row]:
         DatasetError: The file is missing, or a line is not a JSON object.
     """
     path = Path(path)
-    if not path.is_file():
+    if not path.exists() and not path.is_symlink():
         raise DatasetError(f"{path} is missing: no such table has been written yet")
     rows: list[Row] = []
     for number, line in enumerate(_lines(path)[0], 1):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from . import seeds
 from .dataset import replacing
 from .lighting import Lighting
+from .poses import written_name
 
 if TYPE_CHECKING:
     from .study import Study
@@ -153,16 +154,14 @@ def poses_by_action(study: "Study", pose_actions: Mapping[str, str]) -> dict[str
 
     Args:
         study: The study.
-        pose_actions: Pose name -> action, of the pose library.
+        pose_actions: Pose name -> action, of the pose library; mirror images need not be in it.
     """
+    shown = {
+        pose: pose_actions.get(written_name(pose, pose_actions))
+        for pose in study.poses or pose_actions
+    }
     return {
-        action: tuple(
-            sorted(
-                pose
-                for pose, its in pose_actions.items()
-                if its == action and (not study.poses or pose in study.poses)
-            )
-        )
+        action: tuple(sorted(pose for pose, its in shown.items() if its == action))
         for action in study.actions
     }
 

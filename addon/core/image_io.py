@@ -20,6 +20,7 @@ import numpy.typing as npt
 from .dataset import replacing
 
 __all__ = [
+    "Box",
     "ImageError",
     "LayerImage",
     "read_channels",
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 Box = tuple[int, int, int, int]
+"""(x, y, width, height) in pixels, from the picture's upper left corner."""
 
 
 class ImageError(Exception):
@@ -195,6 +197,8 @@ def read_layers(path: Path) -> dict[str, LayerImage]:
             or spec.nchannels not in (1, 3)
         ):
             raise ImageError(f"{path} is not a light file: part {name!r} has limen:scale {scale!r}")
+        if not np.isfinite(pixels).all():
+            raise ImageError(f"{path} is damaged: layer {name} holds values that are not finite")
         box = (spec.x, spec.y, spec.width, spec.height)
         layers[name] = LayerImage(pixels.astype(np.float32) / np.float32(scale), box, scale)
     return layers

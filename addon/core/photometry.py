@@ -15,10 +15,12 @@ __all__ = [
     "METERING_TARGET",
     "SHUTTER_MIN_S",
     "expose",
+    "illuminance_text",
     "luminance",
     "meter",
     "plate_illuminance",
     "plate_luminance",
+    "read_illuminance_lx",
     "saturation_luminance",
     "srgb_decode",
     "srgb_encode",
@@ -112,7 +114,7 @@ def meter(
     bright, summed = 0, float(limit_signal.sum())
     while True:
         step = (target * pixels.size - bright) / summed
-        if step <= share:
+        if not step > share:  # nor is NaN
             break
         share = step
         clipped = limit_signal * share >= 1
@@ -185,3 +187,28 @@ def _code_tables() -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
 
 
 _BUCKET_CODES, _NEXT_CODE_FROM = _code_tables()
+
+
+def illuminance_text(illuminance_lx: float, figures: int = 3) -> str:
+    """Return an illuminance as it is read: ``90,000 lx``, ``8 lx``, ``0.065 lx``.
+
+    Args:
+        illuminance_lx: In lux, above 0.
+        figures: How many significant figures are told.
+    """
+    value = float(f"{illuminance_lx:.{figures}g}")
+    decimals = max(0, figures - 1 - math.floor(math.log10(value)))
+    text = f"{value:,.{decimals}f}"
+    return f"{text.rstrip('0').rstrip('.') if decimals else text} lx"
+
+
+def read_illuminance_lx(text: str) -> float:
+    """Return the illuminance that a text says: ``90,000 lx``, ``1e4`` or ``0.3``, in lux.
+
+    Raises:
+        ValueError: It says none, or none above 0.
+    """
+    value = float(text.strip().lower().removesuffix("lx").replace(",", "").strip())
+    if not 0 < value < math.inf:
+        raise ValueError(f"an illuminance is above 0 lx, not {text}")
+    return value

@@ -5,7 +5,7 @@ are degrees in the files and radians in here.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,15 +20,20 @@ from .body import JOINT_NAMES
 
 __all__ = [
     "KINDS",
+    "MIRRORED",
     "MORE_POSES",
     "POSES_DIR",
     "Pose",
     "PoseError",
     "actions",
+    "find_pose",
+    "is_pose",
     "is_row_of",
     "load_poses",
     "mirror",
+    "mirrored_name",
     "to_toml",
+    "written_name",
 ]
 
 POSES_DIR = Path(__file__).resolve().parents[1] / "data" / "poses"
@@ -36,6 +41,9 @@ POSES_DIR = Path(__file__).resolve().parents[1] / "data" / "poses"
 
 MORE_POSES = "LIMEN_POSES"
 """Environment variable that names a directory with more poses, as `limen poses select` writes."""
+
+MIRRORED = "_mirrored"
+"""What a pose's name ends in where the pose is seen in a mirror."""
 
 KINDS = ("anomaly", "normal")
 """What an action may be."""
@@ -145,15 +153,44 @@ def is_row_of(pose: Pose, row: Mapping[str, Any]) -> bool:
     return bool(np.array_equal(row["axis_angle_rad"], pose.axis_angle_rad.round(6)))
 
 
-def mirror(pose: Pose) -> Pose:
-    """The pose as seen in a mirror: left and right change places.
+def find_pose(name: str, library: Mapping[str, Pose] | None = None) -> Pose:
+    """The pose that a study or a view's row names.
 
-    Its name gains "_mirrored", or loses it.
+    "walking_contact_left_mirrored" is the library's walking_contact_left in a mirror.
+
+    Args:
+        name: As written in the library, or with MIRRORED.
+        library: Of :func:`load_poses`, which is the default.
+
+    Raises:
+        KeyError: The library has no such pose.
     """
-    suffix = "_mirrored"
+    poses = load_poses() if library is None else library
+    written = written_name(name, poses)
+    return poses[name] if written == name else mirror(poses[written])
+
+
+def is_pose(name: str) -> bool:
+    """Whether :func:`find_pose` finds a pose of this name."""
+    return written_name(name, load_poses()) in load_poses()
+
+
+def written_name(name: str, library: Container[str]) -> str:
+    """The name under which a library holds a pose that may be named as its mirror image."""
+    written = name.removesuffix(MIRRORED)
+    return written if name not in library and written in library else name
+
+
+def mirrored_name(name: str) -> str:
+    """The name of a pose's mirror image: it gains MIRRORED, or loses it."""
+    return name.removesuffix(MIRRORED) if name.endswith(MIRRORED) else name + MIRRORED
+
+
+def mirror(pose: Pose) -> Pose:
+    """The pose as seen in a mirror: left and right change places, and so does its name's end."""
     return replace(
         pose,
-        name=pose.name.removesuffix(suffix) if pose.name.endswith(suffix) else pose.name + suffix,
+        name=mirrored_name(pose.name),
         axis_angle_rad=pose.axis_angle_rad[_SWAPPED] * np.array([1.0, -1.0, -1.0]),
     )
 

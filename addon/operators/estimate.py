@@ -18,8 +18,10 @@ from ..core.image_io import LayerImage, write_layers, write_png
 from ..core.lighting import layers_of
 from ..core.optics import density_at
 from ..core.study import Study
-from ..scene import lighting, render, stack, stage
+from ..scene import lighting, render, stage
+from ..scene.boxes import layer_boxes
 from ..scene.checks import Finding, check_study
+from ..scene.samples import COVER, crop_parts, plate_parts
 from ..scene.view import find_parts, place_camera, set_up_view, wanted_fraction
 
 __all__ = ["Cost", "Rates", "check_views", "cost_of", "estimate_cost", "measuring"]
@@ -27,7 +29,6 @@ __all__ = ["Cost", "Rates", "check_views", "cost_of", "estimate_cost", "measurin
 _TILE_PX = 320
 _EMPTY_PX = 8
 _SAMPLED_VIEWS = 6
-_PERSON_M2 = 1.4  # the box about a person, with its margin
 _IMAGE_S_PER_PX = 0.11e-6  # compose, expose and encode
 
 
@@ -52,6 +53,8 @@ class Rates:
         layer_byte: A pixel of a light layer.
         image_byte: A pixel of a clean image.
         crop_m2: The area at the person that a layer of its crop covers, in square metres.
+        rendered_m2: What is rendered of a layer of a crop, box and person.
+        sampled_m2: The same times its samples, as a share of the study's.
     """
 
     render_s: float
@@ -60,6 +63,8 @@ class Rates:
     layer_byte: float
     image_byte: float
     crop_m2: float
+    rendered_m2: float
+    sampled_m2: float
 
 
 def check_views(
@@ -115,19 +120,23 @@ def measuring(
     every = max(1, len(with_person) // _SAMPLED_VIEWS)
     sampled = with_person[::every][:_SAMPLED_VIEWS]
     steps = len(sampled or specs[:1]) + 1
-    area_px, scale = 0.0, 0.0
+    area_px = rendered_px = sampled_px = scale = 0.0
     for step, spec in enumerate(sampled):
         yield step, steps
         view = set_up_view(study, spec, assets_dir)
         scenery = str(spec.factors["scenery"])
-        boxes = stack.layer_boxes(view.person, scenery, layers, view.camera, view.camera_pose)
+        boxes = layer_boxes(view.person, scenery, layers, view.camera, view.camera_pose)
         area_px += sum(w * h for name, (_, _, w, h) in boxes.items() if name != "alpha")
+        for _, (_, _, w, h), samples in crop_parts(layers, boxes, study.render):
+            rendered_px += w * h
+            sampled_px += w * h * samples / study.render.samples
         scale += len(layers) * density_at(view.camera, spec.factors["distance_m"]) ** 2
     if not sampled:
         yield 0, steps
         set_up_view(study, specs[0], assets_dir)
     yield steps - 1, steps
-    return Rates(*_measure_tile(study), crop_m2=area_px / scale if scale else 0.0)
+    areas = (area_px, rendered_px, sampled_px)
+    return Rates(*_measure_tile(study), *(area / scale if scale else 0.0 for area in areas))
 
 
 def _measure_tile(study: Study) -> tuple[float, float, float, float, float]:
@@ -182,25 +191,24 @@ def cost_of(study: Study, specs: Sequence[ViewSpec], rates: Rates) -> Cost:
     shared = {_background(spec) for spec in specs if wanted_fraction(study, spec) == 1}
     plates = 0 if exact else len(shared) + hidden
     images = len(specs) * len(study.lightings)
-    ground, person_pixels = study.render, 0.0
     if exact:
-        layer_pixels, renders = float(images * pixels), images
+        layer_pixels = rendered_pixels = float(images * pixels)
+        sampled, renders = layer_pixels * study.render.samples, images
     else:
-        crops = [
-            min(pixels, rates.crop_m2 * density_at(camera, spec.factors["distance_m"]) ** 2)
-            for spec in with_person
-        ]
-        layer_pixels = layers * (plates * pixels + sum(crops))
-        ground = stack.ground_settings(study.render)
-        if ground != study.render:  # then the person is rendered by itself
-            at_1_m = _PERSON_M2 * density_at(camera, 1.0) ** 2
-            person_pixels = layers * sum(
-                min(pixels, at_1_m / spec.factors["distance_m"] ** 2) for spec in with_person
-            )
+        per_m2 = [density_at(camera, spec.factors["distance_m"]) ** 2 for spec in with_person]
+        stored, rendered, of_crops = (
+            layers * sum(min(pixels, area_m2 * scale) for scale in per_m2)
+            for area_m2 in (rates.crop_m2, rates.rendered_m2, rates.sampled_m2)
+        )
+        parts = plate_parts((COVER, *layers_of(study.lightings)), camera.image_px, study.render)
+        layer_pixels = plates * layers * pixels + stored
+        rendered_pixels = plates * layers * pixels + rendered
+        sampled = plates * pixels * sum(samples for _, _, samples in parts)
+        sampled += study.render.samples * of_crops
         renders = (plates + 2 * len(with_person)) * layers
     seconds = (
-        layer_pixels * (rates.pixel_s + ground.samples * rates.sample_s)
-        + person_pixels * (rates.pixel_s + study.render.samples * rates.sample_s)
+        rendered_pixels * rates.pixel_s
+        + sampled * rates.sample_s
         + renders * rates.render_s
         + (len(specs) if exact else plates) * pixels * rates.sample_s  # depth
         + len(specs) * 3 * rates.render_s  # masks, ruler

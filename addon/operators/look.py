@@ -11,6 +11,7 @@ from ..core.factors import ViewSpec
 from ..core.lighting import ALPHA, layers_of
 from ..core.study import Study
 from ..scene import compat, stack, stage
+from ..scene.samples import COVER
 from ..scene.view import clean_image, metered_exposure_s, set_up_view
 
 __all__ = ["can_denoise", "view_pictures"]
@@ -36,7 +37,7 @@ def view_pictures(
     width, height = view.camera.image_px
     layers = layers_of(study.lightings)
     boxes = dict.fromkeys([ALPHA, *(layer.name for layer in layers)], (0, 0, width, height))
-    images = stack.render_crops(layers, boxes, study.render, study.seed)
+    images = stack.render_crops((COVER, *layers), boxes, study.render, study.seed)
     directions = relight.pixel_directions(view.camera.K, view.camera_pose.R, width, height)
     light = relight.stack_from_layers(None, images, directions)
     setup, pictures = study.camera, {}

@@ -21,7 +21,7 @@ from ..core.assets import find_body
 from ..core.body import pose_body, to_world
 from ..core.factors import ViewSpec
 from ..core.optics import project
-from ..core.poses import load_poses
+from ..core.poses import find_pose
 from ..core.study import Study
 from . import render, stage
 from .occluder import OccluderError, remove_occluder
@@ -283,7 +283,7 @@ def _crossed_share(body_file: Path, betas: tuple[float, ...], pose_name: str) ->
     Without a pose's name the body is at rest.
     """
     body = body_model(body_file)
-    pose = load_poses()[pose_name].axis_angle_rad if pose_name else np.zeros((55, 3))
+    pose = find_pose(pose_name).axis_angle_rad if pose_name else np.zeros((55, 3))
     vertices = to_world(pose_body(body, betas, pose).vertices_m)
     faces = np.asarray(body.faces)
     tree = BVHTree.FromPolygons(vertices.tolist(), faces.tolist())

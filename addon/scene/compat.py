@@ -7,6 +7,7 @@ __all__ = [
     "blender_version",
     "enable_nodes",
     "has_denoiser",
+    "is_module",
     "linear_picture_shader",
     "set_multilayer_exr",
     "use_device",
@@ -22,6 +23,11 @@ class DeviceError(RuntimeError):
 def blender_version() -> str:
     """Return the version as ``4.5.15``."""
     return ".".join(str(part) for part in bpy.app.version)
+
+
+def is_module() -> bool:
+    """Return whether this is the bpy wheel in somebody's Python, rather than a Blender."""
+    return bool(getattr(bpy.app, "module", False))  # 4.3 does not say
 
 
 def has_denoiser() -> bool:

@@ -6,7 +6,6 @@ eye. The pictures live in memory, packed; no file is written.
 """
 
 import json
-import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,11 +17,14 @@ from numpy.typing import NDArray
 from . import compat
 from .materials import Grain, Rgb, times
 
-__all__ = ["Tile", "bake_tile", "tiled_material"]
+__all__ = ["Tile", "add_patches", "bake_tile", "paved_material", "tiled_material"]
 
 _NOISE_SPREAD = 0.5  # standard deviation of a grain in units of its contrast
 _OCTAVE_WIDTH = 0.6  # of a grain's band, in octaves
 _MOST = 2.5  # standard deviations: what is rarer is cut
+_RELIEF_FADES_M, _RELIEF_ENDS_M = 50.0, 110.0  # from the camera: farther, it is less than a pixel
+_EVEN_SHARE = 0.05  # of a tile's edge: as far about its beginning its shade is as even as it gets
+_SLOPE, _SHADE = "limen_slope", "limen_shade"  # of an image: what its highest values stand for
 
 
 @dataclass(frozen=True)
@@ -73,92 +75,159 @@ def bake_tile(tile: Tile) -> NDArray[np.float32]:
     picture = np.ones((count, count, 4), np.float32)
     picture[..., :2] = -slopes.transpose(1, 2, 0)
     picture[..., 2] = shade / shade.mean()
-    return picture
+    # The subject stands where a tile begins: there the ground is neither dark nor light.
+    apart = np.fft.fft2((picture[..., 2] - 1) ** 2)
+    near = np.exp(-0.5 * (2 * np.pi * _EVEN_SHARE * tile.edge_m * np.hypot(across, along)) ** 2)
+    y, x = np.unravel_index(np.fft.ifft2(apart * near).real.argmin(), apart.shape)
+    return np.roll(picture, (-y, -x), axis=(0, 1))
 
 
 def tiled_material(
-    name: str,
-    colour: Rgb,
-    tiles: Sequence[Tile],
-    *,
-    relief_to_m: float = 40.0,
+    name: str, colour: Rgb, tiles: Sequence[Tile], *, level: bool = False
 ) -> bpy.types.Material:
-    """Return level matt ground of a colour, varied by tiles along the object's axes.
+    """Return matt ground of a colour, varied by tiles along the world's axes.
 
     Args:
         name: The datablock's name.
         colour: Linear Rec. 709 reflectance, each channel 0..1.
-        tiles: Multiplied onto each other.
-        relief_to_m: Relief fades over this distance from the camera: beyond, it is less than a
-            pixel and would be noise.
+        tiles: Their shades are multiplied, their slopes added.
+        level: The ground is a level plane that is never seen from afar, which is cheaper: else its
+            relief fades with distance from the camera, where it would be less than a pixel.
     """
     material = bpy.data.materials.new(name)
     tree = compat.enable_nodes(material)
     nodes, link = tree.nodes, tree.links.new
     surface = nodes.new("ShaderNodeBsdfDiffuse")
     shade: bpy.types.NodeSocket | None = None
-    slope: bpy.types.NodeSocket | None = None
+    whole = 1.0
+    reliefs = []
     for tile in tiles:
-        colour_out = _look_up(tree, tile)
-        apart = nodes.new("ShaderNodeSeparateXYZ")
-        link(colour_out, apart.inputs[0])
-        shade = times(tree, shade, apart.outputs[2])
+        picture = _look_up(tree, tile)
+        shade = times(tree, shade, picture.outputs["Alpha"])
+        whole *= picture.image[_SHADE]
         if any(grain.bump_m for grain in tile.grains):
-            if slope is not None:
-                raise ValueError(f"{name}: two tiles have relief, and one may")
-            slope = colour_out
+            reliefs.append(picture)
     tint = nodes.new("ShaderNodeVectorMath")
     tint.operation = "SCALE"
-    tint.inputs[0].default_value = colour
+    tint.inputs[0].default_value = [whole * channel for channel in colour]
     link(shade, tint.inputs["Scale"])
     link(tint.outputs[0], surface.inputs["Color"])
-    if slope is not None:
-        link(_tilted(tree, slope, relief_to_m), surface.inputs["Normal"])
+    if reliefs:
+        link(_tilted(tree, reliefs, level), surface.inputs["Normal"])
     output = nodes.new("ShaderNodeOutputMaterial")
     link(surface.outputs[0], output.inputs["Surface"])
     return material
 
 
-def _look_up(tree: bpy.types.NodeTree, tile: Tile) -> bpy.types.NodeSocket:
-    """Return the colour of a tile at the object's x and y.
+def paved_material(
+    name: str, colour: Rgb, tiles: Sequence[Tile], *, slab_m: float, joint_m: float = 0.02
+) -> bpy.types.Material:
+    """Return level slabs with joints along the object's axes, varied by tiles.
+
+    Args:
+        name: The datablock's name.
+        colour: Linear Rec. 709 reflectance of a middling slab.
+        tiles: As of :func:`tiled_material`.
+        slab_m: Length of a slab's edge.
+        joint_m: Width of a joint.
+    """
+    material = tiled_material(name, colour, tiles, level=True)
+    tree = material.node_tree
+    nodes, link = tree.nodes, tree.links.new
+    brick = nodes.new("ShaderNodeTexBrick")
+    brick.offset, brick.squash = 0.0, 1.0
+    for socket, value in (
+        ("Color1", (0.88, 0.88, 0.88, 1.0)),
+        ("Color2", (1.1, 1.09, 1.06, 1.0)),
+        ("Mortar", (0.3, 0.29, 0.27, 1.0)),
+        ("Scale", 1.0),
+        ("Mortar Size", joint_m / 2),
+        ("Mortar Smooth", 0.3),
+        ("Brick Width", slab_m),
+        ("Row Height", slab_m),
+    ):
+        brick.inputs[socket].default_value = value
+    link(nodes.new("ShaderNodeTexCoord").outputs["Object"], brick.inputs["Vector"])
+    product = nodes.new("ShaderNodeVectorMath")
+    product.operation = "MULTIPLY"
+    base = next(node for node in nodes if node.type == "BSDF_DIFFUSE").inputs["Color"]
+    link(base.links[0].from_socket, product.inputs[0])
+    link(brick.outputs["Color"], product.inputs[1])
+    link(product.outputs[0], base)
+    return material
+
+
+def add_patches(material: bpy.types.Material, tile: Tile) -> None:
+    """Let a leaf material lean to its second colour in patches of the world, by a tile's shade."""
+    tree = material.node_tree
+    mix = next(node for node in tree.nodes if node.type == "MIX")
+    picture = _look_up(tree, tile)
+    patch = tree.nodes.new("ShaderNodeMath")
+    patch.operation = "MULTIPLY"
+    patch.inputs[1].default_value = picture.image[_SHADE]
+    tree.links.new(picture.outputs["Alpha"], patch.inputs[0])
+    own = mix.inputs[0].links[0].from_socket
+    tree.links.new(times(tree, own, patch.outputs[0]), mix.inputs[0])
+
+
+def _look_up(tree: bpy.types.NodeTree, tile: Tile) -> bpy.types.ShaderNodeTexImage:
+    """Return the node of a tile's picture at the world's x and y.
 
     A mapping node would work out its angles anew at every point: a scale is enough.
     """
     scaled = tree.nodes.new("ShaderNodeVectorMath")
     scaled.operation = "SCALE"
     scaled.inputs["Scale"].default_value = 1 / tile.edge_m
-    tree.links.new(tree.nodes.new("ShaderNodeTexCoord").outputs["Object"], scaled.inputs[0])
+    tree.links.new(tree.nodes.new("ShaderNodeNewGeometry").outputs["Position"], scaled.inputs[0])
     picture = tree.nodes.new("ShaderNodeTexImage")
     picture.image = _image(tile)
     tree.links.new(scaled.outputs[0], picture.inputs["Vector"])
-    return picture.outputs["Color"]
+    return picture
 
 
 def _tilted(
-    tree: bpy.types.NodeTree, slope: bpy.types.NodeSocket, relief_to_m: float
+    tree: bpy.types.NodeTree, reliefs: Sequence[bpy.types.ShaderNodeTexImage], level: bool
 ) -> bpy.types.NodeSocket:
-    """Return the normal tilted by a slope, which fades with distance from the camera."""
-    fading = tree.nodes.new("ShaderNodeMath")
-    fading.operation = "POWER"
-    fading.inputs[0].default_value = math.exp(-1 / relief_to_m)
-    link = tree.links.new
-    link(tree.nodes.new("ShaderNodeCameraData").outputs["View Distance"], fading.inputs[1])
-    level = tree.nodes.new("ShaderNodeCombineXYZ")  # the third channel is the shade
-    link(fading.outputs[0], level.inputs[0])
-    link(fading.outputs[0], level.inputs[1])
-    tilted = tree.nodes.new("ShaderNodeVectorMath")
-    tilted.operation = "MULTIPLY_ADD"
-    link(slope, tilted.inputs[0])
-    link(level.outputs[0], tilted.inputs[1])
-    link(tree.nodes.new("ShaderNodeNewGeometry").outputs["Normal"], tilted.inputs[2])
-    unit = tree.nodes.new("ShaderNodeVectorMath")
+    """Return the normal tilted by the slopes of pictures."""
+    nodes, link = tree.nodes, tree.links.new
+
+    def multiply_add(
+        a: bpy.types.NodeSocket, b: Sequence[float] | bpy.types.NodeSocket, c: object
+    ) -> bpy.types.NodeSocket:
+        node = nodes.new("ShaderNodeVectorMath")
+        node.operation = "MULTIPLY_ADD"
+        for socket, value in zip(node.inputs, (a, b, c), strict=False):
+            if isinstance(value, bpy.types.NodeSocket):
+                link(value, socket)
+            else:
+                socket.default_value = value
+        return node.outputs[0]
+
+    most = sum(picture.image[_SLOPE] for picture in reliefs)
+    slope: object = (-most, -most, 1.0 if level else 0.0)  # half of what is stored is none
+    for picture in reliefs:
+        factor = 2 * picture.image[_SLOPE]
+        slope = multiply_add(picture.outputs["Color"], (factor, factor, 0.0), slope)
+    if not level:
+        fading = nodes.new("ShaderNodeMath")
+        fading.operation, fading.use_clamp = "MULTIPLY_ADD", True
+        link(nodes.new("ShaderNodeCameraData").outputs["View Distance"], fading.inputs[0])
+        fading.inputs[1].default_value = -1 / (_RELIEF_ENDS_M - _RELIEF_FADES_M)
+        fading.inputs[2].default_value = _RELIEF_ENDS_M / (_RELIEF_ENDS_M - _RELIEF_FADES_M)
+        normal = nodes.new("ShaderNodeNewGeometry").outputs["Normal"]
+        slope = multiply_add(slope, fading.outputs[0], normal)
+    unit = nodes.new("ShaderNodeVectorMath")
     unit.operation = "NORMALIZE"
-    link(tilted.outputs[0], unit.inputs[0])
+    link(slope, unit.inputs[0])
     return unit.outputs[0]
 
 
 def _image(tile: Tile) -> bpy.types.Image:
-    """Return a tile's picture, drawn once for all the materials of a scenery."""
+    """Return a tile's picture, drawn once for all the materials of a scenery.
+
+    Slopes lie in red and green about the middle, the shade in alpha: a byte for each, so that the
+    pictures of a scenery stay in a processor's cache.
+    """
     grains = json.dumps(
         [[g.size_m, g.contrast, g.bump_m, g.detail, g.stretch] for g in tile.grains]
     )
@@ -166,8 +235,14 @@ def _image(tile: Tile) -> bpy.types.Image:
     name = f"Limen Tile {zlib.crc32(about.encode()):08x}"
     image = bpy.data.images.get(name)
     if image is None:
-        image = bpy.data.images.new(name, tile.pixels, tile.pixels, float_buffer=True, is_data=True)
-        image.alpha_mode = "NONE"
-        image.pixels.foreach_set(bake_tile(tile).ravel())
+        baked = bake_tile(tile)
+        slope, shade = float(np.abs(baked[..., :2]).max()), float(baked[..., 2].max())
+        stored = np.zeros_like(baked)
+        stored[..., :2] = 0.5 + 0.5 * baked[..., :2] / (slope or 1.0)
+        stored[..., 3] = baked[..., 2] / shade
+        image = bpy.data.images.new(name, tile.pixels, tile.pixels, alpha=True, is_data=True)
+        image.alpha_mode = "CHANNEL_PACKED"
+        image[_SLOPE], image[_SHADE] = slope, shade
+        image.pixels.foreach_set(stored.ravel())
         image.pack()  # a saved scene keeps it
     return image

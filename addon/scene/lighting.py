@@ -8,6 +8,7 @@ import bpy
 from mathutils import Matrix, Vector
 
 from ..core.lighting import (
+    ALPHA,
     GLOW_AZIMUTH_EXPONENT,
     GLOW_HEIGHT_EXPONENT,
     HORIZON_EXPONENT,
@@ -39,6 +40,7 @@ _LAMP_MARK = "limen_lamp"
 _SUN_MARK = "limen_sun"
 _CAMERA_LAMP_CONE_DEG = 130.0  # covers the picture of any usual lens
 WORLD = "Limen Sky"
+_GLOW_SHADOWS_DEG = 12.0  # twilight has no one direction: about where it is brightest
 VIEWPORT_EXPOSURE = 0.7  # stops; shows ground of reflectance 0.35 under 1 lx as middle grey
 _BLACK = (0.0, 0.0, 0.0)
 _WHITE = (1.0, 1.0, 1.0)
@@ -135,8 +137,8 @@ class _Light:
 
 
 def light_layer(layer: Layer) -> None:
-    """Light the scenes with one unit layer alone."""
-    _set(_with_layer(_Light(), layer, _WHITE))
+    """Light the scenes with one unit layer alone; ``alpha`` is none, and all is dark."""
+    _set(_Light() if layer.kind == ALPHA else _with_layer(_Light(), layer, _WHITE))
 
 
 def light_whole(lighting: Lighting) -> None:
@@ -155,6 +157,22 @@ def light_whole(lighting: Lighting) -> None:
         colour = tuple(float(channel) / lighting.illuminance_lx for channel in weight)
         light = _with_layer(light, layer, colour)
     _set(light)
+    _aim_solid_shadows(light)
+
+
+def _aim_solid_shadows(light: _Light) -> None:
+    """Have solid shading, where it shows shadows, cast them away from sun, moon or glow.
+
+    How bright a lighting is, rendered shading and previews show.
+    """
+    azimuth_deg, elevation_deg = light.glow_azimuth_deg, _GLOW_SHADOWS_DEG
+    if light.sun is not None:
+        azimuth_deg, elevation_deg = light.sun.azimuth_deg, light.sun.elevation_deg
+    elif "glow" not in light.sky:  # from all of the sky, straight below
+        elevation_deg = 90.0
+    east, north, up = direction(azimuth_deg, elevation_deg)
+    for scene in filter(is_lit, bpy.data.scenes):
+        scene.display.light_direction = (east, up, -north)  # Y up, Z to the south
 
 
 def _with_layer(light: _Light, layer: Layer, colour: Sequence[float]) -> _Light:

@@ -15,7 +15,6 @@ __all__ = [
     "emission_white",
     "leaf_material",
     "painted_material",
-    "paved_material",
     "rough_material",
     "times",
     "water_material",
@@ -116,14 +115,13 @@ def rough_material(
 
 
 def leaf_material(
-    name: str, colours: tuple[Rgb, Rgb], *, patches_m: float = 0.0, translucency: float = 0.3
+    name: str, colours: tuple[Rgb, Rgb], *, translucency: float = 0.3
 ) -> bpy.types.Material:
     """Return a thin leaf that some light comes through, between two colours by attribute ``shade``.
 
     Args:
         name: The datablock's name.
         colours: Linear reflectance where the attribute is 0 and where it is 1.
-        patches_m: Size of lighter and darker patches in the world; 0 for none.
         translucency: Share of the light that goes through.
     """
     material = bpy.data.materials.new(name)
@@ -136,40 +134,15 @@ def leaf_material(
     colour.inputs[6].default_value = (*colours[0], 1.0)
     colour.inputs[7].default_value = (*colours[1], 1.0)
     link(shade.outputs["Fac"], colour.inputs[0])
-    tinted = colour.outputs[2]
-    if patches_m:
-        tinted = _patched(tree, tinted, patches_m)
     front, through = nodes.new("ShaderNodeBsdfDiffuse"), nodes.new("ShaderNodeBsdfTranslucent")
     mixed = nodes.new("ShaderNodeMixShader")
     mixed.inputs[0].default_value = translucency
     for position, surface in enumerate((front, through), start=1):
-        link(tinted, surface.inputs["Color"])
+        link(colour.outputs[2], surface.inputs["Color"])
         link(surface.outputs[0], mixed.inputs[position])
     output = nodes.new("ShaderNodeOutputMaterial")
     link(mixed.outputs[0], output.inputs["Surface"])
     return material
-
-
-def _patched(
-    tree: bpy.types.NodeTree, colour: bpy.types.NodeSocket, size_m: float
-) -> bpy.types.NodeSocket:
-    """Vary a colour in patches of the world, the same for all that grows there."""
-    position = tree.nodes.new("ShaderNodeNewGeometry").outputs["Position"]
-    noise = tree.nodes.new("ShaderNodeTexNoise")
-    noise.noise_dimensions = "2D"
-    noise.inputs["Scale"].default_value = 1 / size_m
-    noise.inputs["Detail"].default_value = 1.0
-    tree.links.new(position, noise.inputs["Vector"])
-    ramp = tree.nodes.new("ShaderNodeMix")
-    ramp.data_type = "RGBA"
-    ramp.inputs[6].default_value = (0.68, 0.78, 0.66, 1.0)
-    ramp.inputs[7].default_value = (1.42, 1.2, 1.3, 1.0)
-    tree.links.new(noise.outputs[0], ramp.inputs[0])
-    product = tree.nodes.new("ShaderNodeVectorMath")
-    product.operation = "MULTIPLY"
-    tree.links.new(colour, product.inputs[0])
-    tree.links.new(ramp.outputs[2], product.inputs[1])
-    return product.outputs[0]
 
 
 def painted_material(
@@ -191,46 +164,6 @@ def painted_material(
     tree.links.new(surface.inputs["Base Color"].links[0].from_socket, product.inputs[0])
     tree.links.new(tint.outputs[0], product.inputs[1])
     tree.links.new(product.outputs[0], surface.inputs["Base Color"])
-    return material
-
-
-def paved_material(
-    name: str, colour: Rgb, *, slab_m: float, joint_m: float = 0.02
-) -> bpy.types.Material:
-    """Return concrete slabs with joints, stains and grain, along the object's axes."""
-    material = rough_material(
-        name,
-        colour,
-        [
-            Grain(7.0, 0.16, detail=2),
-            Grain(0.7, 0.10, detail=1),
-            Grain(0.018, 0.16, bump_m=0.002, detail=1),
-        ],
-        roughness=0.85,
-        specular=0.15,
-    )
-    tree = material.node_tree
-    nodes, link = tree.nodes, tree.links.new
-    surface = next(node for node in nodes if node.type == "BSDF_PRINCIPLED")
-    brick = nodes.new("ShaderNodeTexBrick")
-    brick.offset, brick.squash = 0.0, 1.0
-    for socket, value in (
-        ("Color1", (0.88, 0.88, 0.88, 1.0)),
-        ("Color2", (1.1, 1.09, 1.06, 1.0)),
-        ("Mortar", (0.3, 0.29, 0.27, 1.0)),
-        ("Scale", 1.0),
-        ("Mortar Size", joint_m / 2),
-        ("Mortar Smooth", 0.3),
-        ("Brick Width", slab_m),
-        ("Row Height", slab_m),
-    ):
-        brick.inputs[socket].default_value = value
-    link(nodes.new("ShaderNodeTexCoord").outputs["Object"], brick.inputs["Vector"])
-    product = nodes.new("ShaderNodeVectorMath")
-    product.operation = "MULTIPLY"
-    link(surface.inputs["Base Color"].links[0].from_socket, product.inputs[0])
-    link(brick.outputs["Color"], product.inputs[1])
-    link(product.outputs[0], surface.inputs["Base Color"])
     return material
 
 

@@ -14,7 +14,8 @@ from ..core.image_io import LayerImage
 from ..core.lighting import Lighting, layer_weights, layers_of
 from ..core.relight import whole_layer
 from ..core.study import CameraSetup, Study
-from . import stack, stage
+from . import stack
+from .samples import COVER
 from .view import LightPlan, SetView, clean_image, light_plan, metered_exposure_s
 
 __all__ = ["Picture", "Preview", "compose", "missing_light", "rendering"]
@@ -94,32 +95,19 @@ def rendering(
     whole: dict[str, Lighting] = {}
     if before is not None and before.key == key:
         plate, images, whole = dict(before.plate), dict(before.images), dict(before.whole)
-    try:
-        if plan.plate_name is None:
-            wanted = [item for item in lightings if whole.get(item.name) != item]
-            for i, item in enumerate(wanted):
-                yield i, len(wanted)
-                _begin_afresh(i == 0)
-                images |= stack.exact_layers((item,), study.render, plan.view_seed)
-                whole[item.name] = item
-        else:
-            yield from _render_layers(plan, view, folder, lightings, plate, images)
-    finally:
-        _begin_afresh(False)
+    if plan.plate_name is None:
+        wanted = [item for item in lightings if whole.get(item.name) != item]
+        for i, item in enumerate(wanted):
+            yield i, len(wanted)
+            images |= stack.exact_layers((item,), study.render, plan.view_seed)
+            whole[item.name] = item
+    else:
+        yield from _render_layers(plan, view, folder, lightings, plate, images)
     k, r = view.camera.K, view.camera_pose.R
     directions = relight.pixel_directions(k, r, *view.camera.image_px)
     light = relight.stack_from_layers(plate or None, images, directions)
     metered = relight.stack_from_layers(plate, {}, directions) if plate else light
     return Preview(study, view.spec, key, plate, images, light, metered, whole)
-
-
-def _begin_afresh(afresh: bool) -> None:
-    """Have Cycles set up anew for a render, or go on from the one before.
-
-    After a render with more samples, as of a preview before a draft, its persistent data gives
-    other noise than a batch's (Blender 4.5: 32, then 8 samples are not the 8 of a new process).
-    """
-    stage.stage_scene().render.use_persistent_data = not afresh
 
 
 def _render_layers(
@@ -132,16 +120,15 @@ def _render_layers(
 ) -> Generator[tuple[int, int], None, None]:
     """Render the layers that ``plate`` and ``images`` lack, into them."""
     settings = view.study.render
-    needed = {layer.name for layer in layers_of(lightings)}
-    wanted = [x for x in plan.layers if x.name in needed and x.name not in plate]
+    needed = {COVER.name, *(layer.name for layer in layers_of(lightings))}
+    every = (COVER, *plan.layers)
+    wanted = [x for x in every if x.name in needed and x.name not in plate]
     folder.mkdir(parents=True, exist_ok=True)
     for i, layer in enumerate(wanted):
         yield 2 * i, 2 * len(wanted)
-        _begin_afresh(i == 0)
         path = folder / f"{plan.plate_name}-{layer.name}.exr"
         layers = stack.use_plate(path, (layer,), settings, plan.plate_seed).layers
         yield 2 * i + 1, 2 * len(wanted)
-        # One seed for all: every layer brings the same alpha.
         images |= stack.render_crops((layer,), plan.boxes, settings, plan.view_seed)
         plate |= layers
     files = sorted(folder.glob("*.exr"), key=lambda file: file.stat().st_mtime_ns)

@@ -14,12 +14,11 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.image_io import read_channels
+from ..core.image_io import Box, read_channels
 from . import compat
 
 __all__ = ["RenderError", "Shot", "configure", "render_passes", "stacked"]
 
-Box = tuple[int, int, int, int]
 
 _MEMORY = Path("/dev/shm")  # Linux: a frame is written and read back at once
 _SCRATCH = f"limen-{platform.node()}-"
@@ -67,6 +66,9 @@ def configure(scene: bpy.types.Scene, device: str = "cpu") -> str:
     render.dither_intensity = 0.0
     scene.view_settings.view_transform = "Standard"
     compat.set_multilayer_exr(render.image_settings)
+    # The default, blue noise, gives other noise after a render of more samples: what a picture
+    # shows would depend on what was rendered before it.
+    cycles.sampling_pattern = "TABULATED_SOBOL"
     cycles.use_adaptive_sampling = False
     cycles.use_light_tree = False
     cycles.light_sampling_threshold = 0.0

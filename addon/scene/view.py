@@ -14,15 +14,17 @@ from ..core.assets import AssetError, find_body
 from ..core.body import stature_m
 from ..core.dataset import file_record
 from ..core.factors import ViewSpec
-from ..core.image_io import LayerImage, write_depth, write_layers, write_png
+from ..core.image_io import Box, LayerImage, write_depth, write_layers, write_png
 from ..core.lighting import ALPHA, ILLUMINATOR, Layer, Lighting, layer_weights, layers_of
 from ..core.optics import Camera, CameraPose, density_at, look_at_pose, project
-from ..core.poses import Pose, load_poses
+from ..core.poses import Pose, find_pose
 from ..core.study import CameraSetup, Study, Subject
 from ..core.textures import Texture, find_texture
 from ..core.version import __version__
 from . import camera_rig, compat, render, stack, stage
+from .boxes import layer_boxes
 from .occluder import Occluder, place_occluder, remove_occluder
+from .samples import COVER
 from .scenery import SceneryError, lamps_of, scenery_version
 from .subject import (
     PASS_INDEX,
@@ -52,7 +54,6 @@ __all__ = [
 ]
 
 Row = dict[str, Any]
-Box = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ def set_up_view(study: Study, spec: ViewSpec, assets_dir: Path | None = None) ->
         remove_subject()
         view = SetView(study, spec, camera, camera_pose, distance_m)
         return replace(view, occluder=occluder) if wanted < 1 else view
-    subject, pose = subject_of(study, spec), load_poses()[str(factors["pose"])]
+    subject, pose = subject_of(study, spec), find_pose(str(factors["pose"]))
     person = place_person(study, spec, assets_dir)
     occluder = _hide(person, spec, camera, camera_pose, wanted) if wanted < 1 else None
     return SetView(
@@ -217,7 +218,7 @@ def place_person(study: Study, spec: ViewSpec, assets_dir: Path | None = None) -
     Raises:
         AssetError: The body or the texture is not there.
     """
-    pose = load_poses()[str(spec.factors["pose"])]
+    pose = find_pose(str(spec.factors["pose"]))
     return _place(subject_of(study, spec), pose, str(spec.factors["texture"]), assets_dir)
 
 
@@ -247,7 +248,7 @@ def _stand_in(study: Study, spec: ViewSpec) -> tuple[Subject, Pose, str]:
         return things[seeds.choice_index(study.seed, spec.view_id, f"occluder {what}", len(things))]
 
     subject = drawn(study.subjects, "subject")
-    return subject, load_poses()[drawn(study.poses, "pose")], drawn(subject.textures, "texture")
+    return subject, find_pose(drawn(study.poses, "pose")), drawn(subject.textures, "texture")
 
 
 def _hide(
@@ -353,7 +354,7 @@ def light_plan(view: SetView) -> LightPlan:
     )
     boxes: Mapping[str, Box] = {}
     if view.person is not None:
-        boxes = stack.layer_boxes(view.person, scenery, layers, view.camera, view.camera_pose)
+        boxes = layer_boxes(view.person, scenery, layers, view.camera, view.camera_pose)
     plate_seed = seeds.cycles_seed(study.seed, name, "light")
     return LightPlan(layers, view_seed, name, plate_seed, boxes)
 
@@ -368,10 +369,11 @@ def _render_light(
         images = stack.exact_layers(study.lightings, settings, plan.view_seed)
     else:
         path = stack.plate_path(root, plan.plate_name)
-        plate = stack.use_plate(path, plan.layers, settings, plan.plate_seed)
+        layers = (COVER, *plan.layers)
+        plate = stack.use_plate(path, layers, settings, plan.plate_seed)
         files["plate"] = path
         if plan.boxes:
-            images = stack.render_crops(plan.layers, plan.boxes, settings, plan.view_seed)
+            images = stack.render_crops(layers, plan.boxes, settings, plan.view_seed)
     if images:
         files["light"] = root / "light" / "crops" / f"{view.spec.view_id}.exr"
         write_layers(files["light"], images, view.camera.image_px)

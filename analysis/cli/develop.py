@@ -81,7 +81,9 @@ def develop(
     limit: LimitOption = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Processes. Default: one per processor, at most 8."),
+        typer.Option(
+            min=1, max=256, metavar="N", help="Processes. Default: one per processor, at most 8."
+        ),
     ] = None,
     engine: Annotated[
         str, typer.Option(metavar="NAME", help="local, or ray: a cluster's nodes share the work.")
@@ -136,7 +138,7 @@ def develop(
             sensor=sensor,
             **optics,
             variants=tuple(variant or VARIANTS),
-            bands=BANDS if bands == "all" else tuple(bands.split(",")),
+            bands=BANDS if bands == "all" else tuple(band.strip() for band in bands.split(",")),
             limit=limit,
             workers=workers or min(8, processors()),
             engine=engine,
@@ -158,6 +160,10 @@ def develop(
     if summary.failed:
         console().print(f"[bold]{plural(len(summary.failed), 'view')} failed[/]")
         show_first(summary.failed, "view")
+        show(
+            f"rendering again makes files that are missing: delete damaged ones (limen check "
+            f"{dataset} lists them), render, and repeat this command"
+        )
         raise typer.Exit(FAILED)
 
 

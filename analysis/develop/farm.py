@@ -10,13 +10,13 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-import re
 import socket
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ... import __version__
+from ...addon.core.ray_address import endpoint
 from .settings import DevelopChoiceError, DevelopError, Settings
 from .table import is_there
 from .view import Job, develop_view
@@ -94,18 +94,16 @@ def require_cluster(address: str | None) -> None:
     if importlib.util.find_spec("ray") is None:
         raise RayMissingError("engine ray needs the package ray: pip install 'limen[scale]'")
     where = _where(address)
-    if where in ("auto", "local"):
+    try:
+        place = endpoint(where)
+    except ValueError as error:
+        raise DevelopChoiceError(str(error)) from error
+    if place is None:
         return
-    found = re.fullmatch(r"(?:ray://)?(.+):([0-9]{1,5})", where)
-    if not found:
-        raise DevelopChoiceError(
-            f"'{where}' is no address of a Ray cluster: HOST:PORT, ray://HOST:PORT, auto (the one "
-            "that runs on this machine) or local (one that is started for this run) is"
-        )
     try:
         # Ray itself would try for minutes.
-        socket.create_connection((found[1], int(found[2])), timeout=_KNOCK_S).close()
-    except (OSError, OverflowError) as error:
+        socket.create_connection(place, timeout=_KNOCK_S).close()
+    except (OSError, UnicodeError) as error:
         raise _no_cluster(where, error) from error
 
 

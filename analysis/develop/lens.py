@@ -38,6 +38,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 _Pixels = TypeVar("_Pixels", bound=np.generic)
 
+_COEFFICIENTS = ("k1", "k2", "p1", "p2", "k3")
 _NEWTON_STEPS = 20
 _CLOSE_ENOUGH = 1e-10  # of the focal length
 _PRESETS = Path(__file__).parent / "lenses.toml"
@@ -85,7 +86,7 @@ class LensModel(Distortion):
     source: str = ""
 
     def __post_init__(self) -> None:
-        for key in ("k1", "k2", "p1", "p2", "k3"):
+        for key in _COEFFICIENTS:
             value = getattr(self, key)
             if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 10:
                 raise LensError(f"lens {self.name!r}: {key} is {value!r}: -10 to 10 is allowed")
@@ -173,8 +174,10 @@ def resampling(
     grid = np.stack(np.meshgrid(np.arange(width, dtype=float), np.arange(height)), axis=-1)
     ideal = _straighten(_normalised(grid, intrinsics), distortion)
     if not np.isfinite(ideal).all():
+        numbers = ", ".join(f"{key} {getattr(distortion, key):g}" for key in _COEFFICIENTS)
         raise ValueError(
-            f"{distortion} turns back within an image of {width}x{height} pixels at a focal length "
+            f"a distortion of {numbers} turns back within an image of "
+            f"{width}x{height} pixels at a focal length "
             f"of {intrinsics[0, 0]:g}: distortion this strong needs another model or a longer lens"
         )
     source = ideal * _focal(intrinsics) + intrinsics[:2, 2] + margin_px

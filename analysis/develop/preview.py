@@ -15,17 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import __version__
-from ...addon.core.dataset import open_dataset, write_file
+from ...addon.core.dataset import Dataset, open_dataset, write_file
 from ...addon.core.lighting import Lighting
 from ...addon.core.photometry import expose, luminance, srgb_decode, srgb_encode, to_srgb8
 from ...addon.core.relight import compose
-from ...addon.core.study import load_study
+from ...addon.core.study import Study, load_study
+from ..contract import is_photographs, rows_blamed
 from ..report import text
 from . import isp
 from .compression import Compression, require_codec
 from .denoise import require_denoiser
 from .sensor import RawImage, demosaic, expose_raw, saturation_iso, to_electrons
-from .settings import DevelopChoiceError, Settings, choose_settings
+from .settings import DevelopChoiceError, DevelopError, Settings, choose_settings
 from .view import load_stack, metered_raw, through_lens
 
 __all__ = ["STRIP_LX", "build_preview"]
@@ -100,17 +101,19 @@ def build_preview(
     Raises:
         DevelopChoiceError: There is no such item, preset, denoiser, sensor or lens.
         DevelopError: The view has no light stack.
+        DatasetError: ``root`` is no dataset, or a row of it is damaged.
         ImageError: A light file is missing or damaged.
         DenoiserMissingError, CodecMissingError: A package is not installed.
     """
-    import jinja2
-
     dataset = open_dataset(root)
     if media_id not in dataset.index:
-        some = ", ".join(list(dataset.index)[:3])
-        raise DevelopChoiceError(f"{root} has no media item '{media_id}'; it has {some}, ...")
-    row = dataset.index[media_id]
-    view = dataset.views[row["view_id"]]
+        some = ", ".join([*list(dataset.index)[:3], "..."]) if dataset.index else "none yet"
+        raise DevelopChoiceError(f"{root} has no media item '{media_id}'; it has {some}")
+    if is_photographs(dataset):
+        raise DevelopChoiceError(
+            f"{root} holds photographs: a preview shows how light is developed, and they have none "
+            "stored; limen develop without --preview makes night vision of them"
+        )
     study = load_study(dataset.root / "study.toml")
     settings = choose_settings(
         study,
@@ -121,10 +124,24 @@ def build_preview(
         motion_px_s=motion_px_s,
         compression=compression,
     )
-    camera = view["camera"]
     require_denoiser(settings.isp.denoiser)
-    require_codec(compression, (camera["width"], camera["height"]))
-    lighting = next(light for light in study.lightings if light.name == row["lighting"])
+    with rows_blamed(dataset):
+        page = _page(dataset, media_id, study, settings)
+    write_file(out, page.encode())
+
+
+def _page(dataset: Dataset, media_id: str, study: Study, settings: Settings) -> str:
+    """Return the page of a media item."""
+    import jinja2
+
+    row = dataset.index[media_id]
+    view = dataset.views[row["view_id"]]
+    camera = view["camera"]
+    require_codec(settings.compression, (camera["width"], camera["height"]))
+    lightings = {lighting.name: lighting for lighting in study.lightings}
+    if row["lighting"] not in lightings:
+        raise DevelopError(f"{media_id}: study.toml has no lighting {row['lighting']}")
+    lighting = lightings[row["lighting"]]
     stack = load_stack(dataset.root, view)
 
     scene = compose(stack, lighting)
@@ -159,7 +176,7 @@ def build_preview(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    page = environment.get_template("preview.html.j2").render(
+    return environment.get_template("preview.html.j2").render(
         version=__version__,
         media_id=media_id,
         facts=_facts(view, lighting, raw, vision, settings),
@@ -169,7 +186,6 @@ def build_preview(
         noise=_noise_chart(scene, settings, media_id),
         css=_CSS.read_text(encoding="utf-8"),
     )
-    write_file(out, page.encode())
 
 
 def _facts(

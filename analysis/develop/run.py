@@ -17,7 +17,7 @@ from typing import Any
 from ...addon.core.dataset import Dataset, exclusive, open_dataset
 from ...addon.core.lighting import BANDS, Lighting
 from ...addon.core.study import Study, load_study
-from ..contract import is_photographs
+from ..contract import is_photographs, rows_blamed
 from ..workers import in_processes
 from .compression import Compression, require_codec
 from .denoise import require_denoiser
@@ -116,8 +116,8 @@ def develop_dataset(
         CompressionError: The codec takes no images of this size.
         DevelopError: There is nothing to develop, images of other settings are there, or the
             cluster failed.
-        DatasetError: ``root`` is no dataset, a table of it is damaged, or another process
-            develops it.
+        DatasetError: ``root`` is no dataset, a table or a row of it is damaged, or another
+            process develops it.
         DenoiserMissingError, CodecMissingError, RayMissingError: A package is not installed.
     """
     for names, of_these, what in (
@@ -127,6 +127,7 @@ def develop_dataset(
     ):
         for name in names:
             known(name, of_these, what)
+    variants = tuple(dict.fromkeys(variants))
     if workers < 1:
         raise DevelopChoiceError(f"{workers} workers cannot work: 1 or more are needed")
     if address is not None and engine != "ray":
@@ -149,9 +150,11 @@ def develop_dataset(
         require_denoiser(settings.isp.denoiser)
     if engine == "ray":
         require_cluster(address)
-    wanted = _wanted(dataset, variants, bands, limit)
-    missing_share = _check_cameras(dataset, settings, wanted)
-    with exclusive(dataset.root / "develop" / "lock"):  # two would make every image twice
+    with rows_blamed(dataset):
+        wanted = _wanted(dataset, variants, bands, limit)
+        missing_share = _check_cameras(dataset, settings, wanted)
+    # Two at once would make every image twice.
+    with exclusive(dataset.root / "develop" / "lock"), rows_blamed(dataset):
         if redo:
             drop_rows(dataset.root, lambda row: row["variant"] in variants)
         done = _done(dataset.root, settings, variants) & set(wanted)

@@ -59,6 +59,19 @@ _PLANCK_J_S = 6.62607015e-34
 _LIGHT_M_S = 299_792_458
 
 _CHANNELS = {"bayer-rggb": 3, "mono": 1}
+
+# What a sensor can have, with room: beyond, single precision and the generator of noise give out.
+_RANGES = {
+    "pixel_pitch_um": (0.1, 1000.0),
+    "full_well_e": (1.0, 1e8),
+    "read_noise_e": (0.0, 1e5),
+    "dark_current_e_s": (0.0, 1e8),
+    "prnu": (0.0, 1.0),
+    "dsnu_e": (0.0, 1e5),
+    "gain_dn_per_e": (1e-5, 1e5),
+    "black_level_dn": (0.0, math.inf),
+}
+_EFFICIENCY = (1e-4, 1.0)
 _DATA = Path(__file__).parent / "sensors.toml"
 
 
@@ -106,21 +119,24 @@ class SensorModel:
     spectrum: str = "daylight"
 
     def __post_init__(self) -> None:
-        for name in ("pixel_pitch_um", "full_well_e", "gain_dn_per_e"):
-            if not 0 < getattr(self, name) < math.inf:
-                self._refuse(name, "it is greater than 0")
-        for name in ("read_noise_e", "dark_current_e_s", "prnu", "dsnu_e", "black_level_dn"):
-            if not 0 <= getattr(self, name) < math.inf:
-                self._refuse(name, "it is not negative")
-        if not 8 <= self.bit_depth <= 16:
-            self._refuse("bit_depth", "8 to 16 are allowed")
+        if type(self.bit_depth) is not int or not 8 <= self.bit_depth <= 16:
+            self._refuse("bit_depth", "a whole number from 8 to 16 is allowed")
+        for name, (low, high) in _RANGES.items():
+            if not low <= getattr(self, name) <= high:
+                self._refuse(name, f"{low:g} to {high:g} is allowed")
+        if self.black_level_dn > self.max_dn / 2:
+            self._refuse("black_level_dn", f"at most half of the greatest number, {self.max_dn}")
+        if not self.saturation_e >= 1:
+            self._refuse("gain_dn_per_e", "a single electron would saturate the pixel")
         if self.filter not in _CHANNELS:
             self._refuse("filter", f"one of {', '.join(_CHANNELS)} is allowed")
-        efficiency = self.quantum_efficiency
-        if len(efficiency) != _CHANNELS[self.filter] or not all(0 < q <= 1 for q in efficiency):
+        efficiency, (least, most) = self.quantum_efficiency, _EFFICIENCY
+        if len(efficiency) != _CHANNELS[self.filter] or not all(
+            least <= each <= most for each in efficiency
+        ):
             self._refuse(
                 "quantum_efficiency",
-                f"{self.filter} takes {_CHANNELS[self.filter]}, each above 0 and up to 1",
+                f"{self.filter} takes {_CHANNELS[self.filter]}, each from {least:g} to {most:g}",
             )
         if self.spectrum not in SPECTRA:
             self._refuse("spectrum", f"one of {', '.join(SPECTRA)} is allowed")

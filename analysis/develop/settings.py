@@ -92,7 +92,7 @@ def _flat(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield key, parameters.get(key)
     for key in ("sensor", "lens", "compression", "isp"):
         table = parameters.get(key)
-        if table:
+        if isinstance(table, Mapping):
             named = sorted(table.items(), key=lambda item: item[0] != "name")  # its name first
             yield from ((f"{key}.{name}", value) for name, value in named)
         else:
@@ -160,8 +160,8 @@ def _preset(name: str, load: Callable[[Path | None], dict[str, _Preset]], what: 
     of_file = load(Path(name))
     if len(of_file) != 1:
         raise DevelopChoiceError(
-            f"{name} holds {len(of_file)} presets ({', '.join(of_file)}): a file that is named "
-            f"instead of a {what} holds one"
+            f"{name} holds {len(of_file)} presets ({', '.join(of_file)}): a file that stands for "
+            f"the {what} holds one"
         )
     return next(iter(of_file.values()))
 

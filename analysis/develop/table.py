@@ -47,17 +47,33 @@ def read_develop(root: Path) -> dict[Key, Row]:
     """
     found: dict[Key, Row] = {}
     for part in _parts(root):
-        for number, row in enumerate(read_table(part), 1):
-            try:
-                key = row["id"], row["variant"]
-                row["settings"]
-                developed_files(row)  # also: no path leaves the dataset
-            except (DatasetError, KeyError, TypeError) as error:
-                raise DatasetError(
-                    f"{part}:{number} is no row of the develop table: {error}"
-                ) from error
-            found[key] = row
+        for row in _rows(part):
+            found[row["id"], row["variant"]] = row
     return dict(sorted(found.items()))
+
+
+def _rows(part: Path) -> list[Row]:
+    """Return the rows of a part of the table, each with what makes it one.
+
+    Raises:
+        DatasetError: A line is no row; the message says how to be rid of it.
+    """
+    mend = f"delete the line, or {part}: limen develop makes again what the table lacks"
+    try:
+        rows = read_table(part)
+    except DatasetError as error:
+        raise DatasetError(f"{error}; {mend}") from error
+    for number, row in enumerate(rows, 1):
+        try:
+            for key in ("id", "variant", "settings"):
+                if not isinstance(row.get(key), str):
+                    raise DatasetError(f"its {key} is {row.get(key)!r}: a text is needed")
+            developed_files(row)  # also: no path leaves the dataset
+        except (AttributeError, DatasetError) as error:
+            raise DatasetError(
+                f"{part}:{number} is no row of the develop table ({error}); {mend}"
+            ) from error
+    return rows
 
 
 def write_rows(root: Path, rows: list[Row]) -> None:
@@ -66,9 +82,13 @@ def write_rows(root: Path, rows: list[Row]) -> None:
 
 
 def drop_rows(root: Path, wanted: Callable[[Row], bool]) -> None:
-    """Take rows out of the develop table, each part whole or not at all."""
+    """Take rows out of the develop table, each part whole or not at all.
+
+    Raises:
+        DatasetError: A line is no row of this table.
+    """
     for part in _parts(root):
-        rows = read_table(part)
+        rows = _rows(part)
         kept = [row for row in rows if not wanted(row)]
         if len(kept) < len(rows):
             lines = (json.dumps(row, sort_keys=True, separators=(",", ":")) for row in kept)

@@ -87,7 +87,7 @@ def load_stack(root: Path, view: Row) -> Stack:
     """Read the light of a view.
 
     Raises:
-        DevelopError: The dataset has none of it.
+        DevelopError: The dataset has none of it, or a file has another size than recorded.
         ImageError: A light file is missing or damaged.
         RelightError: The files do not fit together.
     """
@@ -96,6 +96,8 @@ def load_stack(root: Path, view: Row) -> Stack:
     has_crop, has_plate = crop in view["files"], plate in view["files"]
     if not (has_crop or has_plate):
         raise DevelopError("its row names no light file, so there is nothing to develop")
+    for path in (crop, plate):
+        _check_size(root / path, view["files"].get(path))
     camera = view["camera"]
     directions = pixel_directions(camera["K"], camera["R"], camera["width"], camera["height"])
     return stack_from_layers(
@@ -103,6 +105,14 @@ def load_stack(root: Path, view: Row) -> Stack:
         read_layers(root / crop) if has_crop else {},
         directions,
     )
+
+
+def _check_size(path: Path, record: Row | None) -> None:
+    """Refuse a file that was cut or exchanged: what is left of it may well be readable."""
+    if record is not None and path.is_file() and path.stat().st_size != record["size"]:
+        raise DevelopError(
+            f"{path} is damaged: it has {path.stat().st_size} bytes, {record['size']} were written"
+        )
 
 
 @lru_cache(maxsize=1)
@@ -123,10 +133,19 @@ def metered_raw(
         settings: Sensor, lens, seed and camera.
         media_id: What the noise belongs to.
         camera: Of the view's row.
+
+    Raises:
+        DevelopError: The image holds what is no luminance.
     """
     setup = settings.camera
+    light = luminance(image_cd_m2)
+    if not (light.min() >= 0 and light.max() < np.inf):
+        raise DevelopError(
+            f"its light is from {light.min():g} to {light.max():g} cd/m2, which no light is: its "
+            "light file is damaged"
+        )
     exposure_s = meter(
-        luminance(image_cd_m2),
+        light,
         setup.fnumber,
         saturation_iso(settings.sensor),
         shutter_limit_s=setup.shutter_limit_s,
@@ -200,7 +219,10 @@ def _place(root: Path, settings: Settings, view: Row, variant: str) -> Row | Non
         source = f"masks/{view['view_id']}.{kind}.png"
         numbers: Row = dict.fromkeys((f"mask_{kind}", f"{kind}_px", f"box_{kind}"))
         if source in view["files"]:
-            mask = distort_mask(read_png(root / source), sampled, fill=0)
+            try:
+                mask = distort_mask(read_png(root / source), sampled, fill=0)
+            except ValueError as error:
+                raise DevelopError(f"{root / source} is damaged: {error}") from error
             path = f"develop/masks/{variant}/{view['view_id']}.{kind}.png"
             write_png(root / path, mask)
             numbers = {

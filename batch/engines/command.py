@@ -20,15 +20,19 @@ __all__ = [
     "DONE",
     "FAILED",
     "PARTLY_DONE",
+    "TRIES_OF_PROCESSES",
     "WRONG_USE",
+    "Deaths",
     "Views",
     "open_views",
     "say",
+    "spare",
     "watch",
     "worker_command",
 ]
 
 DONE, FAILED, WRONG_USE, PARTLY_DONE = 0, 1, 2, 3
+TRIES_OF_PROCESSES = 4
 SCRIPT = Path(__file__).resolve().parents[1] / "render_grid.py"
 
 
@@ -70,8 +74,12 @@ class Views:
             self._pause_s = max(1.0, 20 * (self._looked - now))
         return self.done
 
-    def finish(self) -> int:
-        """Say what is missing; returns the exit status."""
+    def finish(self, refused: int = DONE) -> int:
+        """Say what is missing; returns the exit status.
+
+        Args:
+            refused: The status of a process that could not work at all, which has been told of.
+        """
         missing = self.pull.missing()
         self.done = self.wanted - len(missing)
         if not missing:
@@ -79,8 +87,36 @@ class Views:
         for job in missing:
             if self.pull.is_given_up(job):
                 say(f"given up: view {job.spec.view_id} was begun twice and never finished")
-        say(f"{len(missing)} of {self.wanted} views are missing; run the same command to go on")
-        return PARTLY_DONE if self.done else FAILED
+        mended = " once that is put right" if refused else ""
+        say(
+            f"{len(missing)} of {self.wanted} views are missing; "
+            f"run the same command to go on{mended}"
+        )
+        if self.done:
+            return PARTLY_DONE
+        return WRONG_USE if refused == WRONG_USE else FAILED
+
+
+@dataclass
+class Deaths:
+    """Processes that die again and again without a view in between have another trouble."""
+
+    views: Views
+    most: int
+    _count: int = 0
+    _done: int = -1
+
+    def are_too_many(self) -> bool:
+        """Count one; returns whether it is time to give up."""
+        done = self.views.wanted - len(self.views.pull.missing())
+        self._count = self._count + 1 if done == self._done else 1
+        self._done = done
+        return self._count > self.most
+
+
+def spare(options: argparse.Namespace, views: Views) -> None:
+    """Ask for no more processes than there are views to render."""
+    options.shards = min(options.shards, len(views.pull.missing()))
 
 
 def open_views(options: argparse.Namespace) -> Views | None:

@@ -17,10 +17,13 @@ from .command import (
     DONE,
     FAILED,
     PARTLY_DONE,
+    TRIES_OF_PROCESSES,
     WRONG_USE,
+    Deaths,
     Views,
     open_views,
     say,
+    spare,
     watch,
     worker_command,
 )
@@ -28,8 +31,6 @@ from .command import (
 __all__ = ["launch"]
 
 _TAIL = 12
-# A process that dies again and again without a view in between has another trouble than a view.
-_DEATHS_MOST = 4
 
 
 @dataclass
@@ -47,10 +48,10 @@ class _Crew:
         # Not in the dataset: what a full disk does to it must be told from elsewhere.
         self._logs = Path(tempfile.mkdtemp(prefix="limen-launch-"))
         self._workers: list[_Worker] = []
-        self._deaths = 0
-        self._done_at_death = -1
+        self._deaths = Deaths(views, TRIES_OF_PROCESSES * options.shards)
         self.stopping = False
         self.refused: str | None = None
+        self.refused_with = DONE
 
     def start(self) -> None:
         """Start all processes."""
@@ -89,26 +90,29 @@ class _Crew:
 
     def _ended(self, worker: _Worker) -> None:
         status = worker.process.returncode
-        if self.stopping or status in (DONE, PARTLY_DONE):
+        if self.stopping or status == PARTLY_DONE:
             return
-        if status in (FAILED, WRONG_USE):
+        if status == DONE and not self._views.pull.missing():
+            return
+        # What ends well without having rendered is no Blender.
+        if status in (DONE, FAILED, WRONG_USE):
             self._refuse(worker, status)
             return
         # A crash, or somebody killed it: others or its successor take up what it had in hand.
-        done = self._views.wanted - len(self._views.pull.missing())
-        self._deaths = self._deaths + 1 if done == self._done_at_death else 1
-        self._done_at_death = done
         say(f"process {worker.number} died ({_how(status)}); its log: {worker.log}")
-        if self._deaths > _DEATHS_MOST * self._options.shards:
+        if self._deaths.are_too_many():
             self._refuse(worker, status)
         else:
             self._workers.append(self._spawn(worker.number))
 
     def _refuse(self, worker: _Worker, status: int) -> None:
         if self.refused is None:
+            self.refused_with = status if status > 0 else FAILED
             self.refused = (
                 f"process {worker.number} ended with {_how(status)}:\n{_tail(worker.log)}"
             )
+            if status == DONE and self._options.blender:
+                self.refused += f"\nIs {self._options.blender} a Blender? It rendered nothing."
         if not self.stopping:
             self.stop()
 
@@ -129,18 +133,22 @@ class _Crew:
 
 def launch(options: argparse.Namespace) -> int:
     """Render with processes of this machine; returns the exit status."""
-    if options.threads is None:
-        options.threads = max(1, (os.cpu_count() or 1) // options.shards)
     views = open_views(options)
     if views is None:
         return WRONG_USE
     if not views.pull.missing():
         say(f"nothing to do: all {views.wanted} views are in {options.out}")
+        tidy(options.out)
         return DONE
+    spare(options, views)
+    if options.threads is None:
+        options.threads = max(1, (os.cpu_count() or 1) // options.shards)
+    crew = _Crew(options, views)
     try:
-        crew = _Crew(options, views)
         crew.start()
     except OSError as error:
+        crew.stop()
+        crew.clean_up()
         say(f"{error.filename or options.out}: {error.strerror}")
         return WRONG_USE
 
@@ -156,7 +164,7 @@ def launch(options: argparse.Namespace) -> int:
         say(crew.refused)
     for line in crew.complaints()[:_TAIL]:
         say(line)
-    status = views.finish()
+    status = views.finish(crew.refused_with)
     if status == DONE:
         crew.clean_up()
         tidy(options.out)
@@ -173,7 +181,7 @@ def _how(status: int) -> str:
 
 def _tail(path: Path) -> str:
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return "\n".join(f"  {line}" for line in lines[-_TAIL:])
+    return "\n".join(f"  {line}" for line in lines[-_TAIL:] or ["it said nothing"])
 
 
 def _own_group() -> dict[str, object]:

@@ -7,12 +7,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from .command import DONE, FAILED, WRONG_USE, open_views, say, worker_command
+from ...addon.core.dataset import write_file
+from .command import DONE, FAILED, WRONG_USE, open_views, say, spare, worker_command
 
 __all__ = ["launch", "script"]
 
 _THREADS = 2
 _OPTION = re.compile(r"([A-Za-z][A-Za-z0-9-]*)=([^\s'\"`$\\]+)")
+_UNFIT = re.compile(r"[\"\\\x00-\x1f\x7f]")
 _OWN = ("array", "job-name", "output", "open-mode", "requeue", "cpus-per-task")
 
 
@@ -23,20 +25,26 @@ def launch(options: argparse.Namespace) -> int:
         match = _OPTION.fullmatch(text)
         if not match or match[1] in _OWN:
             say(
-                f"--slurm '{text}': KEY=VALUE is needed, as in partition=cpu; "
-                f"{', '.join(_OWN)} are set by Limen"
+                f"--slurm '{text}': KEY=VALUE is needed, without spaces, quotes, ` $ and \\, as in "
+                f"partition=cpu; {', '.join(_OWN)} are set by Limen"
             )
             return WRONG_USE
+    if _UNFIT.search(str(options.out)):
+        say(
+            f'--out {str(options.out)!r}: SLURM writes its logs there and takes no ", \\ and '
+            "line ends in their path: choose another name"
+        )
+        return WRONG_USE
     views = open_views(options)
     if views is None:
         return WRONG_USE
     if not views.pull.missing():
         say(f"nothing to do: all {views.wanted} views are in {options.out}")
         return DONE
+    spare(options, views)
     path = options.write or options.out / "work" / "launch.sbatch"
-    path.parent.mkdir(parents=True, exist_ok=True)
     (options.out / "work" / "logs").mkdir(parents=True, exist_ok=True)
-    path.write_text(script(options), encoding="utf-8")
+    write_file(path, script(options).encode())
     if options.write:
         say(f"written: {path}; submit it with: sbatch {shlex.quote(str(path))}")
         return DONE
@@ -46,6 +54,7 @@ def launch(options: argparse.Namespace) -> int:
     done = subprocess.run(["sbatch", str(path)], capture_output=True, text=True, check=False)
     say((done.stdout + done.stderr).strip())
     if done.returncode:
+        say(f"sbatch refused the script; tried again: sbatch {shlex.quote(str(path))}")
         return FAILED
     say(f"logs: {options.out / 'work' / 'logs'}; the same command again says what is missing")
     return DONE
@@ -53,7 +62,8 @@ def launch(options: argparse.Namespace) -> int:
 
 def script(options: argparse.Namespace) -> str:
     """Return the text of the script."""
-    logs = options.out / "work" / "logs" / "%A_%a.log"
+    # SLURM has symbols of its own that begin with %.
+    logs = f"{options.out / 'work' / 'logs'}".replace("%", "%%") + "/%A_%a.log"
     lines = [
         "#!/bin/bash",
         f"#SBATCH --job-name=limen-{_plain(options.out)}",

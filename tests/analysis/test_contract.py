@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 from limen.addon.core.dataset import DatasetError, open_dataset
+from limen.addon.core.study import StudyError
 from limen.analysis.contract import against_schema, rows_blamed
 from limen.analysis.evaluate import evaluate
 from limen.analysis.models import make_model
@@ -55,6 +56,12 @@ def test_a_number_beyond_every_float_breaks_the_contract(tiny_dataset):
 def test_an_error_that_no_row_has_caused_stays_what_it_is(tiny_dataset):
     with pytest.raises(KeyError, match="a bug of ours"), rows_blamed(tiny_dataset):
         raise KeyError("a bug of ours")
+
+
+def test_an_error_with_words_of_its_own_stays_what_it_is_beside_a_broken_row(broken):
+    root, _ = broken("index", "band", [])
+    with pytest.raises(StudyError, match="its own words"), rows_blamed(open_dataset(root)):
+        raise StudyError(["its own words"])
 
 
 def test_a_broken_row_that_a_model_never_looks_at_does_not_stop_it(broken):

@@ -15,6 +15,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from light_files import record_sizes
 from limen.addon.core.dataset import BusyError, DatasetError, compare, exclusive, open_dataset
 from limen.addon.core.image_io import read_png
 from limen.addon.core.photometry import srgb_decode
@@ -303,9 +304,10 @@ def test_a_camera_that_no_sensor_model_fits_asks_for_one(root):
         (["--motion", "nan,0"], "is none"),
         (["--jpeg", "50", "--video", "30"], "compressed once"),
         (["--jpeg", "0"], "'--jpeg'"),
+        (["--workers", "1000"], "'--workers'"),
         (["--out", "page.html"], "--preview"),
         (["--lens", "glass"], "no lens 'glass'; there are barrel-mild"),
-        (["--lens", "glass.toml"], "glass.toml: cannot be read as a file of presets"),
+        (["--lens", "glass.toml"], "File of presets glass.toml cannot be read"),
         (["--address", "host:1"], "engine local has no address"),
     ],
 )
@@ -328,6 +330,108 @@ def test_a_damaged_light_file_is_named_and_the_other_views_are_developed(root):
     result = CliRunner().invoke(cli.app, ["develop", str(root), "--denoiser", "nlm"])
     assert result.exit_code == 1
     assert victim.stem in result.stdout
+
+
+def other_light(path: Path, value: float) -> None:
+    """Write a light file anew, with red of another value, which no writer of ours writes."""
+    import OpenImageIO
+
+    source = OpenImageIO.ImageInput.open(str(path))
+    parts = []
+    while source.seek_subimage(len(parts), 0):
+        spec = source.spec()
+        parts.append((spec, source.read_image(len(parts), 0, 0, spec.nchannels, "half")))
+    source.close()
+    output = OpenImageIO.ImageOutput.create(str(path))
+    output.open(str(path), tuple(spec for spec, _ in parts))
+    for number, (spec, pixels) in enumerate(parts):
+        if spec.nchannels == 3:
+            pixels[..., 0] = value
+        if number:
+            output.open(str(path), spec, "AppendSubimage")
+        assert output.write_image(pixels)
+    output.close()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -60000.0])
+@pytest.mark.parametrize("kind", ["crops", "plates"])
+def test_light_that_no_light_is_fails_its_views_in_words(root, kind, value):
+    views = open_dataset(root).views.values()
+    view = next(view for view in views if view["target_present"] == (kind == "crops"))
+    name = view["view_id"] if kind == "crops" else view["plate_id"]
+    other_light(root / "light" / kind / f"{name}.exr", value)
+    record_sizes(root)
+    summary = develop(root, bands=("day", "evening", "night"))
+    assert summary.made and summary.failed
+    assert all("is damaged" in said for said in summary.failed)
+
+
+def test_a_light_file_that_was_exchanged_is_noticed_by_its_size(root):
+    first, second, *_ = sorted((root / "light" / "crops").glob("*.exr"))
+    shutil.copy(first, second)
+    with second.open("ab") as file:
+        file.write(b"\0")
+    (said,) = develop(root).failed
+    assert second.stem in said and f"{second.stat().st_size} bytes" in said
+
+
+@pytest.mark.parametrize(
+    ("table_name", "old", "new"),
+    [
+        ("views", '"camera"', '"kamera"'),
+        ("views", '"plate_id"', '"plateid"'),
+        ("views", '"K":[[', '"K":[[[1],'),
+        ("index", '"band":"', '"bandit":"'),
+        ("index", '"lighting":"', '"lightning":"'),
+    ],
+)
+def test_a_row_that_breaks_the_contract_is_named(root, table_name, old, new):
+    for part in (root / table_name).glob("*.jsonl"):
+        text = part.read_text()
+        assert old in text
+        part.write_text(text.replace(old, new))
+    with pytest.raises(DatasetError, match=r"row that breaks the contract: v\w{12}.*limen check"):
+        develop(root)
+
+
+@pytest.mark.parametrize("redo", [False, True])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{x",
+        "[1]",
+        '{"id":[1],"variant":"nv","settings":"x"}',
+        '{"id":5,"variant":"nv","settings":"x"}',
+        '{"id":"v","settings":"x"}',
+        '{"id":"v","variant":"nv","settings":"x","geometry":[1]}',
+    ],
+)
+def test_a_line_of_the_table_that_is_none_is_said_with_what_to_do(root, line, redo):
+    part = root / "develop" / "000.jsonl"
+    part.parent.mkdir()
+    part.write_text(f"{line}\n")
+    with pytest.raises(DatasetError, match=r"000\.jsonl:1 .*delete the line"):
+        develop(root, redo=redo)
+    assert part.read_text() == f"{line}\n"
+
+
+def test_a_variant_that_is_named_twice_is_made_once(root):
+    seen = []
+    develop(root, variants=("nv", "nv"), limit=2, progress=lambda done, of: seen.append((done, of)))
+    assert seen[-1][0] == seen[-1][1]
+
+
+def test_a_path_that_the_terminals_encoding_lacks_is_shown_escaped(small, tmp_path):
+    root = tmp_path / "\u591c"
+    shutil.copytree(small, root)
+    done = subprocess.run(
+        [sys.executable, "-m", "limen.analysis.cli", "develop", root, "--denoiser", "none"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert r"\u591c" in done.stdout
 
 
 # --- who reads it --------------------------------------------------------------------------------

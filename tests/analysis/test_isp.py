@@ -308,11 +308,13 @@ def test_a_preset_file_with_an_unknown_key_is_refused(tmp_path):
     text = Path(isp.__file__).with_name("isp_presets.toml").read_text()
     path = tmp_path / "presets.toml"
     path.write_text(text + "magic = 1\n")
-    with pytest.raises(isp.IspPresetError, match="magic is missing or unknown"):
+    with pytest.raises(
+        isp.IspPresetError, match=r"presets\.toml:\d+: magic is unknown: allowed: name, agc_target"
+    ):
         isp.load_isp_presets(path)
 
 
-@pytest.mark.parametrize("value", ["'x'", "true", "1e300", "99999999999999999999", "inf", "[1]"])
+@pytest.mark.parametrize("value", ["'x'", "true", "1e300", "9" * 20, "9" * 400, "nan", "[1]"])
 def test_a_preset_file_holds_numbers_where_numbers_belong(tmp_path, value):
     lines = Path(isp.__file__).with_name("isp_presets.toml").read_text().splitlines()
     new = [f"agc_cap_db = {value}" if x.startswith("agc_cap_db") else x for x in lines]
@@ -320,3 +322,46 @@ def test_a_preset_file_holds_numbers_where_numbers_belong(tmp_path, value):
     path.write_text("\n".join(new))
     with pytest.raises(isp.IspPresetError, match="agc_cap_db"):
         isp.load_isp_presets(path)
+
+
+def written(tmp_path, *replacements: tuple[str, str]) -> Path:
+    """Write the presets of the package with lines replaced; returns the file."""
+    text = Path(isp.__file__).with_name("isp_presets.toml").read_text()
+    for key, new in replacements:
+        text = "\n".join(new if x.startswith(f"{key} =") else x for x in text.splitlines())
+    path = tmp_path / "presets.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("key", "line", "said"),
+    [
+        ("clahe_tile_px", "clahe_tile_px = 160.5", "clahe_tile_px is 160.5: a whole number"),
+        ("name", "name = ['x']", "name is .*: a text is needed"),
+        ("name", "name = ' '", 'name is " ": 1 to 64'),
+        ("name", 'name = "a\\nb"', r"name is .a\\nb.: 1 to 64"),
+        ("name", "", "name is missing"),
+        ("white", "", "preset 'neutral-v1': white is missing"),
+        ("white", "wihte = 4.0", "wihte is unknown: did you mean white"),
+    ],
+)
+def test_a_wrong_line_of_a_preset_file_is_said_with_its_number(tmp_path, key, line, said):
+    path = written(tmp_path, (key, line))
+    with pytest.raises(isp.IspPresetError, match=said) as caught:
+        isp.load_isp_presets(path)
+    number = int(str(caught.value).split(":")[1])
+    lines = path.read_text().splitlines()
+    assert lines[number - 1] == (line or "[[preset]]")
+
+
+@pytest.mark.parametrize("value", ["9" * 6000, "2026-02-30", "[" * 5000])
+def test_a_value_that_python_cannot_read_is_an_error_in_words(tmp_path, value):
+    with pytest.raises(isp.IspPresetError, match="File of presets"):
+        isp.load_isp_presets(written(tmp_path, ("white", f"white = {value}")))
+
+
+def test_a_preset_file_may_begin_with_the_byte_order_mark_of_windows(tmp_path):
+    path = written(tmp_path)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert isp.load_isp_presets(path) == isp.load_isp_presets()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from limen.addon.core.dataset import DatasetError, open_dataset, read_table
 from limen.analysis.check import check_dataset
+from limen.analysis.develop.preview import build_preview
 from limen.analysis.develop.run import DevelopChoiceError, develop_dataset
 from limen.analysis.discern.apply import apply_model
 from limen.analysis.discern.model_file import SavedModel
@@ -338,6 +339,15 @@ def test_photographs_are_developed_as_night_vision_only(folder, tmp_path):
         bright = read_image(out / f"media/nv/{row['id']}.png")
         assert bright.shape == dark.shape
         assert bright.mean() > 2 * dark.mean()
+
+
+def test_a_photograph_has_no_preview_of_light_and_says_so(folder, tmp_path):
+    out = tmp_path / "out"
+    import_photographs("folder", folder, out, defaults=NIGHT)
+    media_id = next(iter(open_dataset(out).index))
+    with pytest.raises(DevelopChoiceError, match="holds photographs"):
+        build_preview(out, media_id, tmp_path / "page.html", denoiser="none")
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_night_vision_of_a_photograph_keeps_its_colours_and_what_is_where(tmp_path):

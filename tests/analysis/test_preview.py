@@ -1,11 +1,13 @@
 """The page that shows how an image is developed."""
 
+import shutil
+
 import pytest
-from limen.addon.core.dataset import open_dataset
+from limen.addon.core.dataset import DatasetError, open_dataset
 from limen.analysis.develop import isp
 from limen.analysis.develop.compression import Compression
 from limen.analysis.develop.preview import STRIP_LX, build_preview
-from limen.analysis.develop.settings import DevelopChoiceError
+from limen.analysis.develop.settings import DevelopChoiceError, DevelopError
 from limen.analysis.synthetic import make_synthetic
 
 
@@ -42,3 +44,26 @@ def test_the_preview_shows_what_lens_motion_and_compression_do(small, media_id, 
     for said in ("barrel-wide", "4.0 px while the shutter is open", "JPEG, quality 20"):
         assert said in page
     assert page.count("<img") == 5 + len(isp.STAGES) + 2 * len(STRIP_LX)
+
+
+def test_an_item_that_is_not_there_is_refused_with_some_that_are(small, media_id, tmp_path):
+    with pytest.raises(DevelopChoiceError, match="no media item 'night'; it has v"):
+        build_preview(small, "night", tmp_path / "page.html")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("table", "old", "new", "said"),
+    [
+        ("index", '"lighting":"', '"lighting":"no_', "study.toml has no lighting no_"),
+        ("views", '"camera"', '"kamera"', "row that breaks the contract"),
+    ],
+)
+def test_a_row_that_cannot_be_shown_is_an_error_in_words(
+    small, media_id, tmp_path, table, old, new, said
+):
+    root = shutil.copytree(small, tmp_path / "dataset")
+    for part in (root / table).glob("*.jsonl"):
+        part.write_text(part.read_text().replace(old, new))
+    with pytest.raises((DatasetError, DevelopError), match=said):
+        build_preview(root, media_id, tmp_path / "page.html", denoiser="none")

@@ -156,10 +156,21 @@ def test_the_studys_sensor_saturates_where_metering_at_iso_250_says():
         {"pixel_pitch_um": 0.0},
         {"full_well_e": math.nan},
         {"read_noise_e": -1.0},
+        {"pixel_pitch_um": 1e-300},
+        {"pixel_pitch_um": 1e6},
+        {"full_well_e": 1e-3},
+        {"full_well_e": 1e14},
+        {"read_noise_e": 1e9},
+        {"prnu": 2.0},
+        {"gain_dn_per_e": 1e-300},
+        {"gain_dn_per_e": 9999.0},  # an electron saturates it
+        {"black_level_dn": 4095.0},  # no light is left to be counted
         {"bit_depth": 4},
+        {"bit_depth": 12.5},
         {"filter": "xtrans"},
         {"quantum_efficiency": (0.5,)},
         {"quantum_efficiency": (0.5, 1.1, 0.5)},
+        {"quantum_efficiency": (0.5, 1e-300, 0.5)},
         {"spectrum": "moon"},
     ],
 )

@@ -16,7 +16,7 @@ from limen.addon.core.dataset import compare, done_views
 pytestmark = [pytest.mark.render, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
-DONE, WRONG_USE = 0, 2
+DONE, FAILED, WRONG_USE = 0, 1, 2
 NEED_ALL = os.environ.get("LIMEN_REQUIRE_ALL") == "1"
 
 
@@ -59,6 +59,30 @@ def test_a_ray_cluster_that_loses_a_node_in_the_middle_finishes(
     finally:
         cluster.shutdown()
     assert compare(out, small_dataset.root) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "status", "says"),
+    [
+        (["--threads", 1000], "exit 0", WRONG_USE, "no node has more than"),
+        (["--threads", 1], None, FAILED, "No such file or directory: 'blender-of-the-nodes'"),
+        (["--threads", 1], "exit 0", FAILED, "status 0, and it said nothing"),
+        (["--threads", 1], "kill -SEGV $$", FAILED, "status -11, and it said nothing"),
+    ],
+)
+def test_what_can_never_render_ends_a_launch_on_ray(
+    small_study, tmp_path, more, code, status, says
+):
+    blender = "blender-of-the-nodes"
+    if code is not None:
+        blender = tmp_path / "blender"
+        blender.write_text(f"#!/bin/sh\n{code}\n")
+        blender.chmod(0o755)
+    process = launch(
+        small_study, tmp_path / "out", "--engine", "ray", "--blender", blender, "--shards", 2, *more
+    )
+    said = process.communicate(timeout=110)[0]
+    assert (process.returncode, says in said) == (status, True), said
 
 
 def test_openjd_runs_the_template(small_study, small_dataset, tmp_path):

@@ -1,9 +1,13 @@
 """Wrong use ends with status 2 and says in a line what to do, before anything is rendered."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -68,9 +72,9 @@ def test_a_faulty_study_with_every_fault_and_its_line(refused, changed):
     assert len(lines) == 5
 
 
-@pytest.mark.parametrize("shard", ["3/3", "1", "a/b", "-1/2", "0/0"])
+@pytest.mark.parametrize("shard", ["3/3", "1", "a/b", "-1/2", "0/0", "1/2000000000"])
 def test_a_shard_that_is_none(refused, shard):
-    assert refused(f"--shard={shard}")[-1] == (
+    assert refused(f"--shard={shard}")[-1].startswith(
         f"render_grid.py: error: argument --shard: '{shard}': i/N with i from 0 to N - 1 is "
         "needed, as in 0/3"
     )
@@ -81,8 +85,12 @@ def test_a_shard_that_is_none(refused, shard):
     [
         (["--sample", "4"], "unrecognized arguments: --sample 4"),
         (["--limit", "0"], "argument --limit: '0': a whole number above 0 is needed"),
+        (["--limit", "9" * 5000], "argument --limit: '9999"),
+        (["--threads", "99999999999"], "--threads: '99999999999': a whole number from 1 to 1024"),
+        (["--json"], "--json goes with --preflight"),
+        (["--assets", ""], "argument --assets: it is empty: a path is needed"),
         (["--device", "tpu"], "argument --device: invalid choice: 'tpu'"),
-        (["--assets", "/nowhere"], "--assets /nowhere: there is no such directory"),
+        (["--assets", "/nowhere"], "argument --assets: /nowhere: there is no such directory"),
     ],
 )
 def test_an_argument_that_cannot_be(refused, more, says):
@@ -95,6 +103,40 @@ def test_no_arguments_at_all(grid_command):
     assert done.stderr.splitlines()[-1].endswith(
         "the following arguments are required: --study, --out"
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems' paths are text")
+def test_a_path_that_blender_cannot_take(refused, tmp_path):
+    (line,) = refused(out=Path(os.fsdecode(bytes(tmp_path) + b"/\xff")))[-1:]
+    assert "is not UTF-8, which Blender's paths are" in line
+    assert refused("--out", "")[-1].endswith("argument --out: it is empty: a path is needed")
+
+
+def test_a_path_that_blender_would_take_for_one_beside_its_file(
+    render_grid, small_study, small_dataset, tmp_path
+):
+    done = render_grid(f"/{small_study}", f"/{tmp_path}/dataset", "--limit", "1")
+    assert "prefix" not in done.stderr
+    assert done.stderr.splitlines()[-1].endswith(f": {tmp_path}/dataset")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("after_s", [0, 0.2, 0.5])
+def test_ctrl_c_while_blender_starts_ends_at_once_with_the_same_advice(
+    grid_command, small_study, tmp_path, after_s
+):
+    command = [*grid_command, "--study", small_study, "--out", tmp_path / "out"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    until = time.monotonic() + 60
+    while "/bpy/" not in Path(f"/proc/{process.pid}/maps").read_text():  # it is being imported
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.005)
+    time.sleep(after_s)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 3, said
+    assert "Traceback" not in said
+    assert "run the same command to go on" in said
 
 
 def test_a_dataset_of_another_study(refused, changed, tmp_path):

@@ -216,6 +216,16 @@ def test_a_second_writer_of_a_part_is_refused_and_another_part_is_not(tmp_path):
     PartWriter(tmp_path, "gpu0").close()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows removes no open file")
+@pytest.mark.parametrize("table", ["views", "index"])
+def test_a_view_is_not_written_into_a_part_that_was_removed(tmp_path, table):
+    init_dataset(tmp_path, STUDY)
+    with PartWriter(tmp_path, "000") as writer:
+        (tmp_path / table / "000.jsonl").unlink()
+        with pytest.raises(DatasetError, match="removed while it was written"):
+            writer.write(*write_view(tmp_path, 1))
+
+
 def test_a_killed_writer_gives_its_part_free_and_loses_only_the_view_in_hand(tmp_path):
     init_dataset(tmp_path, STUDY)
     script = f"""
@@ -329,6 +339,27 @@ def test_a_view_with_a_missing_or_shorter_file_is_not_done(tmp_path, path, size)
     assert done_views(tmp_path) == {view_id(2)}
 
 
+@pytest.mark.parametrize("table", ["views", "index"])
+def test_a_byte_order_mark_and_windows_line_ends_change_nothing(tmp_path, table):
+    render(tmp_path, [1, 2])
+    before = open_dataset(tmp_path).index
+    part = tmp_path / table / "000.jsonl"
+    part.write_bytes(b"\xef\xbb\xbf" + part.read_bytes().replace(b"\n", b"\r\n"))
+    assert done_views(tmp_path, LIGHTINGS) == {view_id(1), view_id(2)}
+    render(tmp_path, [3])
+    after = open_dataset(tmp_path)
+    assert before.items() < after.index.items()
+    assert (len(after.views), after.broken_lines) == (3, [])
+
+
+@pytest.mark.parametrize("table", ["views", "index"])
+def test_a_view_whose_row_no_reader_takes_is_not_done(tmp_path, table):
+    render(tmp_path, [1, 2])
+    part = tmp_path / table / "000.jsonl"
+    part.write_text("x" + part.read_text())  # of a slip in an editor
+    assert done_views(tmp_path, LIGHTINGS) == {view_id(2)}
+
+
 def test_a_view_without_its_directory_of_files_is_not_done(tmp_path):
     render(tmp_path, [1])
     (tmp_path / f"masks/{view_id(1)}.full.png").unlink()
@@ -409,6 +440,8 @@ def test_workers_that_start_at_once_agree_on_one_study(tmp_path):
 def test_events_are_logged_a_line_each_with_their_time(tmp_path):
     init_dataset(tmp_path, STUDY)
     log_event(tmp_path, event="start", device="cpu")
+    with (tmp_path / "log.jsonl").open("a") as file:
+        file.write('{"event":"hal')  # of a process that was killed, or of a full disk
     log_event(tmp_path, event="end")
     start, end = read_table(tmp_path / "log.jsonl")
     assert (start["event"], start["device"], end["event"]) == ("start", "cpu", "end")

@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from limen.addon.core.photometry import (
     expose,
+    illuminance_text,
     luminance,
     meter,
     plate_illuminance,
     plate_luminance,
+    read_illuminance_lx,
     saturation_luminance,
     srgb_decode,
     srgb_encode,
@@ -152,3 +154,29 @@ def test_8_bits_keep_the_shape():
 def test_an_image_with_nan_is_refused():
     with pytest.raises(ValueError, match="NaN"):
         to_srgb8([0.5, math.nan])
+
+
+@pytest.mark.parametrize(
+    ("illuminance_lx", "text"),
+    [
+        (90_000, "90,000 lx"),
+        (8, "8 lx"),
+        (0.065, "0.065 lx"),
+        (1234.5, "1,230 lx"),
+        (99.96, "100 lx"),
+    ],
+)
+def test_an_illuminance_is_told_in_three_figures(illuminance_lx, text):
+    assert illuminance_text(illuminance_lx) == text
+
+
+@pytest.mark.parametrize("text", ["", "lx", "nan", "inf", "0", "-1 lx", "8 lm"])
+def test_what_is_no_illuminance_is_refused(text):
+    with pytest.raises(ValueError):
+        read_illuminance_lx(text)
+
+
+@given(st.floats(1e-6, 1e6))
+def test_an_illuminance_is_read_as_it_is_told(illuminance_lx):
+    told = illuminance_text(illuminance_lx, figures=6)
+    assert read_illuminance_lx(told) == pytest.approx(illuminance_lx, rel=1e-5)

@@ -19,6 +19,8 @@ from limen.addon.core.poses import (
     Pose,
     PoseError,
     actions,
+    find_pose,
+    is_pose,
     is_row_of,
     load_poses,
     mirror,
@@ -317,13 +319,43 @@ def test_mirroring_twice_is_the_pose_itself(name: str) -> None:
     np.testing.assert_array_equal(twice.axis_angle_rad, LIBRARY[name].axis_angle_rad)
 
 
-def test_a_mirrored_pose_mirrors_the_joints_across_the_x_axis(body: Body) -> None:
-    pose = LIBRARY["kicking_front_kick_right"]
-    here = pose_body(body, (), pose.axis_angle_rad).joints_m
-    there = pose_body(body, (), mirror(pose).axis_angle_rad).joints_m
-    for name in ("ankle", "wrist", "index3"):
-        left, right = joint(f"left_{name}"), joint(f"right_{name}")
-        np.testing.assert_allclose(there[left], here[right] * [-1, 1, 1], atol=0.005)
+@pytest.mark.parametrize(
+    "name", ["kicking_front_kick_right", "walking_looking_left", "crawling_reaching_left"]
+)
+def test_the_joints_of_a_mirrored_pose_are_the_reflection_of_its_own(name: str, body: Body) -> None:
+    here = pose_body(body, (), LIBRARY[name].axis_angle_rad).joints_m
+    there = pose_body(body, (), find_pose(f"{name}_mirrored").axis_angle_rad).joints_m
+    for side, other in (("left", "right"), ("right", "left")):
+        for part in JOINT_NAMES:
+            if side in part:
+                reflected = here[joint(part)] * [-1, 1, 1]
+                found = there[joint(part.replace(side, other))]
+                np.testing.assert_allclose(found, reflected, atol=0.006)  # the body's own 2 mm
+
+
+def test_a_pose_is_found_by_its_name_and_its_mirror_image_by_mirrored_behind_it() -> None:
+    name = "walking_contact_left"
+    assert find_pose(name) is LIBRARY[name]
+    mirrored = find_pose(f"{name}_mirrored")
+    assert (mirrored.name, mirrored.action) == (f"{name}_mirrored", "walking")
+    np.testing.assert_array_equal(mirrored.axis_angle_rad, mirror(LIBRARY[name]).axis_angle_rad)
+
+
+@pytest.mark.parametrize("name", ["nobody_mirrored", "walking_contact_left_mirrored_mirrored", ""])
+def test_what_the_library_lacks_has_no_mirror_image(name: str) -> None:
+    assert not is_pose(name)
+    with pytest.raises(KeyError):
+        find_pose(name)
+
+
+def test_a_pose_that_is_written_with_mirrored_in_its_name_is_that_pose() -> None:
+    pose = LIBRARY["walking_contact_left"]
+    own = replace(mirror(pose), axis_angle_rad=np.zeros((55, 3)))
+    assert find_pose(own.name, {pose.name: pose, own.name: own}) is own
+
+
+def test_the_library_lists_no_mirror_images() -> None:
+    assert [name for name in LIBRARY if name.endswith("_mirrored")] == []
 
 
 # ------------------------------------------------------------------------- files

@@ -111,6 +111,16 @@ def test_a_crop_that_is_not_as_large_as_its_box_is_an_error():
         paste(canvas, np.zeros((5, 3, 1), np.float32), (0, 0, 5, 3))
 
 
+@pytest.mark.parametrize(
+    ("box", "channels"),
+    [((-1, 0, 5, 3), 1), ((20, 0, 5, 3), 1), ((0, 14, 5, 3), 1), ((0, 0, 5, 3), 3)],
+)
+def test_a_crop_that_leaves_the_image_or_has_other_channels_is_an_error(box, channels):
+    canvas = np.zeros((16, 24, 1), np.float32)
+    with pytest.raises(RelightError, match="does not fit into an image"):
+        paste(canvas, np.zeros((3, 5, channels), np.float32), box)
+
+
 # --- stacking ------------------------------------------------------------------------------------
 
 
@@ -146,6 +156,12 @@ def test_a_smaller_crop_without_a_plate_is_an_error():
     crops = {"sun-180-60": LayerImage(np.ones((2, 3, 3), np.float32), (1, 1, 3, 2))}
     with pytest.raises(RelightError, match=r"sun-180-60 covers \(1, 1, 3, 2\) of a 24x16 image"):
         stack_from_layers(None, crops, directions())
+
+
+def test_a_plate_of_another_size_than_the_image_is_an_error():
+    plate = {"alpha": LayerImage(np.ones((8, 12, 1), np.float32), (0, 0, 12, 8))}
+    with pytest.raises(RelightError, match="alpha of the plate has 12x8 pixels, its image 24x16"):
+        stack_from_layers(plate, {}, directions())
 
 
 def test_a_stack_without_alpha_is_an_error():

@@ -325,6 +325,24 @@ def test_a_faulty_component_is_named(components, says):
     assert problem(SMALL + table).startswith(f"Study lighting[0].{says}")
 
 
+def test_a_study_names_the_mirror_image_of_a_pose_and_all_poses_are_those_without():
+    pose = next(name for name, action in LIBRARY.items() if action == "walking")
+    listed = f'poses = ["{pose}", "{pose}_mirrored"]'
+    study = parse_study(changed('actions = ["walking"]', f'actions = ["walking"]\n{listed}'))
+    assert study.poses == (pose, f"{pose}_mirrored")
+    assert parse_study(dump_study(study)).poses == study.poses
+    views = sample_views(study, poses_by_action(study, LIBRARY))
+    shown = {(v.factors["action"], v.factors["pose"]) for v in views if v.target_present}
+    assert shown == {("walking", pose), ("walking", f"{pose}_mirrored")}
+    every = resolve(parse_study(SMALL)).poses
+    assert sorted(every) == sorted(p for p, action in LIBRARY.items() if action == "walking")
+
+
+def test_the_mirror_image_of_a_pose_that_is_not_there_is_a_fault():
+    listed = 'actions = ["walking"]\nposes = ["nobody_mirrored"]'
+    assert 'poses[0] is "nobody_mirrored"' in problem(changed('actions = ["walking"]', listed))
+
+
 def test_a_pose_of_another_action_is_a_fault():
     kick = next(name for name, action in LIBRARY.items() if action == "kicking")
     text = changed('actions = ["walking"]', f'actions = ["walking"]\nposes = ["{kick}"]')

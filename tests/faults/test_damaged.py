@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from limen.addon.core.dataset import compare, done_views, open_dataset
+from limen.addon.core.image_io import LayerImage, read_layers, write_layers
 
 pytestmark = pytest.mark.render
 
@@ -48,6 +49,17 @@ def test_damage_of_every_kind_is_repaired_by_running_again(
     assert open_dataset(damaged).broken_lines == []
     log = json.loads((damaged / "log.jsonl").read_text().splitlines()[-1])
     assert log["rendered"] == len(broken)  # and nothing else
+
+
+def test_a_plate_of_another_size_is_made_anew(damaged, render_grid, small_study, small_dataset):
+    plate = damaged / f"light/plates/{with_person(damaged)[0]['plate_id']}.exr"
+    quarter = {
+        name: LayerImage(layer.pixels[::2, ::2], (0, 0, 28, 48))
+        for name, layer in read_layers(plate).items()
+    }
+    write_layers(plate, quarter, (28, 48))
+    render_grid(small_study, damaged)
+    assert compare(damaged, small_dataset.root) == []
 
 
 def test_a_part_that_is_lost_is_rendered_again(damaged, render_grid, small_study, small_dataset):

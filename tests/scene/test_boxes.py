@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from limen.addon.core.lighting import ALPHA, direction, parse_layer
 from limen.addon.core.optics import look_at_pose, project
-from limen.addon.scene import stack
+from limen.addon.scene.boxes import layer_boxes
+from limen.addon.scene.scenery import lowest_level_m
 from limen.addon.scene.subject import PlacedSubject
 
 pytestmark = pytest.mark.render
@@ -30,7 +31,7 @@ def view(request, published_camera):
 
 def boxes_of(person, view, layers):
     camera, pose = view
-    return stack.layer_boxes(person, "desert", layers, camera, pose)
+    return layer_boxes(person, "desert", layers, camera, pose)
 
 
 def inside(pixels, depth, camera):
@@ -41,7 +42,7 @@ def inside(pixels, depth, camera):
 def test_every_shadow_point_in_the_picture_lies_in_its_box(person, view):
     camera, pose = view
     boxes = boxes_of(person, view, LAYERS)
-    lowest_m = stack.lowest_level_m("desert")
+    lowest_m = lowest_level_m("desert")
     for layer in LAYERS:
         x, y, width, height = boxes[layer.name]
         down = -direction(layer.azimuth_deg, SUN_ELEVATION_DEG)
@@ -70,7 +71,7 @@ def test_the_sky_s_box_is_the_ground_around_the_person(person, view):
     camera, pose = view
     box = boxes_of(person, view, (parse_layer("dome-uniform"),))["dome-uniform"]
     x, y, width, height = box
-    level = stack.lowest_level_m("desert")
+    level = lowest_level_m("desert")
     grid = np.array([[a, b, level] for a in np.linspace(-2, 2, 41) for b in np.linspace(-2, 2, 41)])
     depth = (grid @ pose.R.T + pose.t)[:, 2]
     pixels = project(grid[depth > 0.1], camera.K, pose.R, pose.t)
@@ -84,7 +85,7 @@ def test_what_lies_beside_the_picture_has_no_box(published_camera):
         np.array([[40.0, 0, 0], [40.2, 0, 1.7]]), np.zeros((55, 3)), (40.0, 0.0, 0.0), None
     )
     camera, pose = published_camera(), look_at_pose(0, 22.5, 5.376, 0.9)
-    assert stack.layer_boxes(aside, "desert", (), camera, pose) == {}
+    assert layer_boxes(aside, "desert", (), camera, pose) == {}
 
 
 def test_boxes_do_not_depend_on_the_lightings_asked_for(person, view):

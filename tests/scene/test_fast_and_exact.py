@@ -41,7 +41,7 @@ denoise = "none"
 """
 SIZE = (128, 96)
 STRIP_PX, PIECE_PX = 4, 8
-SAMPLES = {"fast": 8, "exact": 16}
+SAMPLES = {"fast": 16, "exact": 32}
 POSES = {name: pose.action for name, pose in load_poses().items()}
 
 

@@ -67,6 +67,52 @@ def test_a_pose_that_is_added_becomes_the_cells_and_brings_its_action(settings):
     assert settings.view_id.startswith("v")
 
 
+def test_mirrored_twice_the_person_stands_as_it_did(settings):
+    pose, before = library.standing("pose"), body()
+    assert bpy.ops.limen.mirror_pose() == {"FINISHED"}
+    assert library.standing("pose") == f"{pose}_mirrored"
+    assert body() != before
+    bpy.ops.limen.mirror_pose()
+    assert (library.standing("pose"), body()) == (pose, before)
+
+
+def test_a_mirror_image_that_is_added_is_listed_beside_the_poses_that_were_shown(settings):
+    views = live.current_state(bpy.context.scene).study.poses
+    assert views == ()  # all of the actions
+    shown = [name for name, pose in library.load_poses().items() if pose.action == "walking"]
+    bpy.ops.limen.mirror_pose()
+    mirrored = library.standing("pose")
+    assert mirrored not in library.offered(bpy.context.scene, "pose")
+    assert bpy.ops.limen.add_pose() == {"FINISHED"}
+    follow()
+    poses = live.current_state(bpy.context.scene).study.poses
+    assert {mirrored, *shown} <= set(poses)
+    assert settings.cell.pose == mirrored in library.offered(bpy.context.scene, "pose")
+    assert bpy.ops.limen.remove_pose() == {"FINISHED"}
+    assert mirrored not in live.current_state(bpy.context.scene).study.poses
+
+
+def test_the_gallery_goes_on_from_the_pose_of_a_mirror_image(settings):
+    names = library.offered(bpy.context.scene, "pose")
+    place = names.index(library.standing("pose"))
+    bpy.ops.limen.mirror_pose()
+    bpy.ops.limen.step_gallery(factor="pose", step=1)
+    assert library.standing("pose") == names[place + 1]
+
+
+def test_a_camera_that_the_rig_lacks_is_refused_and_nothing_changes(settings):
+    before = settings.view_id, settings.cell.lighting
+    for show in (
+        lambda: bpy.ops.limen.show_cell(camera=97, lighting="night"),
+        lambda: bpy.ops.limen.go_to_camera(number=97),
+    ):
+        with pytest.raises(RuntimeError, match="camera 97: the rig has 96, numbered from 1"):
+            show()
+    assert (settings.view_id, settings.cell.lighting) == before
+    bpy.ops.limen.show_cell(camera=96)
+    assert settings.view_id != before[0]
+
+
 def test_the_last_pose_of_an_action_takes_its_action_with_it(settings):
     kicks = [name for name in library.load_poses() if name.startswith("kicking")]
     for name in kicks:

@@ -3,8 +3,11 @@
 import bpy
 import numpy as np
 import pytest
+from limen.addon.core.lighting import horizontal_irradiance, parse_layer
+from limen.addon.scene import lighting, render
 from limen.addon.scene.ground_tiles import Tile, bake_tile, tiled_material
 from limen.addon.scene.materials import Grain
+from limen.addon.scene.mesh import add_object, make_mesh
 
 pytestmark = pytest.mark.render
 
@@ -33,6 +36,13 @@ def test_a_tile_leaves_the_mean_reflectance_and_the_mean_level_as_they_are():
     assert np.abs(picture[..., :2].mean(axis=(0, 1))).max() < 1e-6
 
 
+def test_a_tile_begins_where_it_is_neither_dark_nor_light():
+    off = np.abs(bake_tile(TILE)[..., 2] - 1)
+    reach = TILE.pixels // 20
+    start = np.roll(off, (reach, reach), axis=(0, 1))[: 2 * reach, : 2 * reach]
+    assert start.mean() < 0.7 * off.mean()
+
+
 def test_relief_rises_where_the_ground_is_lighter_and_falls_as_steeply_as_it_is_high():
     picture = bake_tile(TILE).astype(float)
     grain = TILE.grains[0]
@@ -56,9 +66,40 @@ def test_materials_of_one_tile_share_its_packed_picture(blender):
     assert images.pop().packed_file is not None
 
 
-def test_two_tiles_with_relief_are_an_error(blender):
-    before = set(bpy.data.materials)
-    with pytest.raises(ValueError, match="two tiles have relief"):
-        tiled_material("C", (0.3, 0.3, 0.3), [TILE, TILE])
-    for material in set(bpy.data.materials) - before:
-        bpy.data.materials.remove(material)
+def test_a_packed_picture_holds_the_tile_to_a_byte(blender):
+    material = tiled_material("C", (0.3, 0.3, 0.3), [TILE])
+    image = next(node.image for node in material.node_tree.nodes if node.type == "TEX_IMAGE")
+    stored = np.empty(4 * TILE.pixels**2, np.float32)
+    image.pixels.foreach_get(stored)
+    stored = stored.reshape(TILE.pixels, TILE.pixels, 4)
+    expected = bake_tile(TILE)
+    slope, shade = image["limen_slope"], image["limen_shade"]
+    step = 0.51 / 255
+    np.testing.assert_allclose(
+        (2 * stored[..., :2] - 1) * slope, expected[..., :2], atol=2 * slope * step
+    )
+    np.testing.assert_allclose(stored[..., 3] * shade, expected[..., 2], atol=shade * step)
+    bpy.data.materials.remove(material)
+
+
+@pytest.mark.parametrize("level", [True, False])
+def test_ground_reflects_its_colour_on_the_mean_and_relief_takes_none_of_it(bare, level):
+    """Seen from above under an even sky, ground shows its reflectance: E / pi times it."""
+    bumpy = Tile(0.25, (Grain(0.05, 0.2, bump_m=0.002, detail=0),), pixels=128, seed=3)
+    corners = np.array([[-1.0, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])
+    mesh = make_mesh("Ground", corners, np.array([[0, 1, 2, 3]]), smooth=False)
+    colour = (0.4, 0.3, 0.2)
+    mesh.materials.append(tiled_material("D", colour, [bumpy], level=level))
+    add_object("Ground", mesh, bare.collection)
+    camera = bpy.data.objects.new("Above", bpy.data.cameras.new("Above"))
+    camera.data.type, camera.data.ortho_scale = "ORTHO", 1.5
+    camera.location = (0, 0, 2)
+    bare.collection.objects.link(camera)
+    bare.camera = camera
+    bare.render.resolution_x = bare.render.resolution_y = 48
+    layer = parse_layer("dome-uniform")
+    lighting.light_layer(layer)
+    passes = render.render_passes(bare, render.Shot(32))
+    seen = [passes[f"Combined.{channel}"].mean() for channel in "RGB"]
+    expected = np.array(colour) * horizontal_irradiance(layer) / np.pi
+    np.testing.assert_allclose(seen, expected, rtol=0.02)

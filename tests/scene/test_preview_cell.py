@@ -10,9 +10,10 @@ from limen.addon.core import relight
 from limen.addon.core.dataset import open_dataset
 from limen.addon.core.image_io import read_layers, read_png
 from limen.addon.operators import preview as previews
-from limen.addon.operators.lighting import own_presets, presets_file, refresh_presets
+from limen.addon.operators.lighting import own_pictures, own_presets, presets_file, refresh_presets
 from limen.addon.properties import live
 from limen.addon.scene import stage
+from limen.addon.ui import light_pictures
 
 pytestmark = pytest.mark.render
 
@@ -266,6 +267,25 @@ def test_an_edited_lighting_is_saved_as_a_preset_and_comes_back_equal(scene, pre
     finally:
         bpy.ops.limen.show_cell(lighting="morning_east")
         bpy.ops.limen.remove_level(factor="lighting", index=len(scene.limen.study.lightings) - 1)
+
+
+def test_the_last_preview_is_the_picture_of_the_preset_that_it_shows(scene, presets):
+    bpy.ops.limen.save_lighting_preset(name="mine")
+    path, _ = own_pictures()["mine"]
+    assert read_png(path).shape == (96, 96, 3)
+    bpy.ops.limen.remove_lighting_preset(name="mine")
+    assert not path.exists() and own_pictures() == {}
+
+
+def test_without_a_preview_a_preset_has_the_picture_of_one_with_its_light(
+    scene, presets, monkeypatch
+):
+    monkeypatch.setattr("limen.addon.operators.lighting.shown_preview", lambda: None)
+    scene.limen.study.lightings["morning_east"].illuminance_lx = 500.0
+    scene.limen.cell.lighting = "morning_east"
+    bpy.ops.limen.save_lighting_preset(name="mine")
+    assert own_pictures() == {}
+    assert light_pictures._like("mine") == "morning_east"
 
 
 def test_a_preset_is_removed_and_the_others_stay(scene, presets):

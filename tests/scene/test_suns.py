@@ -5,9 +5,14 @@ import math
 import bpy
 import numpy as np
 import pytest
-from limen.addon.core.lighting import SUN_ANGULAR_DIAMETER_DEG, direction, parse_layer
+from limen.addon.core.lighting import (
+    SUN_ANGULAR_DIAMETER_DEG,
+    direction,
+    load_lightings,
+    parse_layer,
+)
 from limen.addon.core.optics import look_at_pose
-from limen.addon.scene import camera_rig, lighting, render
+from limen.addon.scene import camera_rig, lighting, render, stage
 from limen.addon.scene.materials import diffuse_white
 from limen.addon.scene.mesh import add_object, make_mesh
 from mathutils import Vector
@@ -34,6 +39,23 @@ def lit(bare, published_camera):
 def shine(scene, name):
     lighting.light_layer(parse_layer(name))
     return render.stacked(render.render_passes(scene, SHOT), "Combined", "RGB")
+
+
+@pytest.mark.parametrize(
+    ("preset", "towards"),
+    [
+        ("morning_east", (1, 0)),
+        ("noon_south", (0, -1)),
+        ("evening_west", (-1, 0)),  # its glow
+    ],
+)
+def test_solid_shading_casts_shadows_away_from_the_light(lit, preset, towards):
+    lighting.light_whole(load_lightings()[preset])
+    # Blender's Y is up here, and its Z towards the south.
+    x, y, z = stage.stage_scene().display.light_direction
+    across = math.hypot(x, z)
+    assert (x / across, -z / across) == pytest.approx(towards, abs=1e-6)
+    assert 0 < y < 1
 
 
 def test_a_sun_looks_the_same_whichever_suns_there_are(lit):

@@ -11,7 +11,8 @@ import cv2
 import numpy as np
 import pytest
 from limen.addon.core import photometry, relight
-from limen.addon.core.dataset import done_views
+from limen.addon.core.body import JOINT_NAMES
+from limen.addon.core.dataset import done_views, open_dataset
 from limen.addon.core.image_io import read_depth, read_layers, read_png
 from limen.addon.core.study import load_study
 from limen.addon.operators.study import open_study
@@ -217,6 +218,27 @@ def test_a_person_changes_depth_only_where_it_is_seen(ci_dataset, people, empty)
         assert (depth[mask] <= behind[mask]).all()
         distance_m = row["factors"]["distance_m"]
         assert np.abs(depth[mask] - distance_m).max() < 1.5
+
+
+def test_a_mirrored_pose_is_rendered_as_the_reflection_of_its_pose(blender, small_study, tmp_path):
+    name, parts = "kicking_front_kick_right", ("ankle", "wrist", "shoulder")
+    path, joints = tmp_path / "mirrored.toml", {}
+    for pose in (name, f"{name}_mirrored"):
+        kicking = f'actions = ["kicking"]\nposes = ["{pose}"]'
+        text = small_study.read_text().replace('actions = ["walking", "kicking"]', kicking)
+        text = text.replace("views = 3", 'views = "all"').replace('"plain", "other"', '"plain"')
+        path.write_text(text)
+        bpy.ops.limen.open_study(filepath=str(path))
+        _, specs = open_study(str(path))
+        number = [spec.target_present for spec in specs].index(True) + 1
+        bpy.ops.limen.render_view(number=number, output=str(tmp_path / pose))
+        (row,) = open_dataset(tmp_path / pose).views.values()
+        assert (row["pose"]["name"], row["factors"]["action"]) == (pose, "kicking")
+        joints[pose] = np.array(row["joints_m"])
+    here, there = joints.values()
+    for part in parts:
+        left, right = (JOINT_NAMES.index(f"{side}_{part}") for side in ("left", "right"))
+        np.testing.assert_allclose(there[left], here[right] * [-1, 1, 1], atol=0.006)
 
 
 # --- the scene behind it -------------------------------------------------------------------------

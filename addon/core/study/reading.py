@@ -19,7 +19,7 @@ from ..lighting import (
     parse_layer,
 )
 from ..optics import Camera, load_sensors
-from ..poses import MORE_POSES, load_poses
+from ..poses import MORE_POSES, load_poses, written_name
 from ..standards import load_scales
 from .values import (
     BUILT_FAMILIES,
@@ -170,7 +170,7 @@ def _read_study(data: Mapping[str, Any], faults: rules.Faults, poses: Mapping[st
         ),
         poses=top.take(
             "poses",
-            rules.list_of("poses = []", rules.one_of(f"a pose{_MORE}", poses), empty=True),
+            rules.list_of("poses = []", _pose_of(poses), empty=True),
             (),
         ),
         sampling=_read_sampling(top),
@@ -630,18 +630,31 @@ def _read_outputs(top: rules.Table) -> Outputs:
     return Outputs(*(table.take(name, rules.flag(f"outputs.{name}"), True) for name in names))
 
 
+def _pose_of(poses: Mapping[str, str]) -> rules.Rule:
+    """Return the rule that a text names a pose, or the mirror image of one."""
+    written = rules.one_of(f"a pose{_MORE}", poses)
+
+    def check(value: Any, path: rules.Path, faults: rules.Faults) -> Any:
+        if isinstance(value, str) and written_name(value, poses) in poses:
+            return value
+        return written.check(value, path, faults)
+
+    return rules.Rule(written.says, check)
+
+
 def _check_poses(study: Study, poses: Mapping[str, str], faults: rules.Faults) -> None:
     """Check that poses and actions go together."""
     if rules.WRONG in (study.actions, study.poses) or not study.poses:
         return
     for i, pose in enumerate(study.poses):
-        if poses[pose] not in study.actions:
+        action = poses[written_name(pose, poses)]
+        if action not in study.actions:
             faults.add(
                 ("poses", i),
-                f'is "{pose}", a pose of {poses[pose]}, which is none of the actions: '
+                f'is "{pose}", a pose of {action}, which is none of the actions: '
                 "add the action or leave the pose out",
             )
-    shown = {poses[pose] for pose in study.poses}
+    shown = {poses[written_name(pose, poses)] for pose in study.poses}
     for i, action in enumerate(study.actions):
         if action not in shown:
             own = [name for name, its in poses.items() if its == action]

@@ -23,26 +23,25 @@ from .plants import add_shade, shrub
 
 __all__ = ["LOWEST_LEVEL_M", "VERSION", "build"]
 
-VERSION = 3
-LOWEST_LEVEL_M = -0.25  # within reach of a shadow
+VERSION = 4
+LOWEST_LEVEL_M = 0.0  # within reach of a shadow
 
 _SEED = 20260529  # the place is the same in every study
 # Sand and rock of each variant: ochre, red, grey.
 _SANDS = ((0.44, 0.31, 0.185), (0.42, 0.235, 0.13), (0.38, 0.335, 0.27))
 _ROCKS = ((0.25, 0.185, 0.135), (0.27, 0.145, 0.095), (0.19, 0.18, 0.17))
+_SMALL_STONE_M = 0.04
 _SCRUB = ((0.16, 0.14, 0.075), (0.30, 0.25, 0.15))
 # Patches of sand, to the horizon; ripples and grit near the cameras.
-_BROAD = Tile(
-    163.0, (Grain(36.0, 0.2), Grain(11.0, 0.14), Grain(3.7, 0.13), Grain(1.4, 0.11)), 512, _SEED
-)
+_BROAD = Tile(163.0, (Grain(36.0, 0.2), Grain(11.0, 0.14), Grain(3.7, 0.14)), 256, _SEED)
 _FINE = Tile(
-    5.3,
+    4.3,
     (
         Grain(0.2, 0.14, bump_m=0.014, stretch=(3.0, 1.0, 1.0)),
         Grain(0.45, 0.08),
         Grain(0.035, 0.2, bump_m=0.0015),
     ),
-    1024,
+    512,
     _SEED + 1,
 )
 
@@ -52,9 +51,10 @@ def build(collection: bpy.types.Collection, variant: int = 1) -> None:
     rng = np.random.default_rng([_SEED, variant])
     sand, stone = _SANDS[variant - 1], _ROCKS[variant - 1]
     waves = _draw_waves(rng)
-    near = tiled_material("Limen Sand", sand, [_BROAD, _FINE])
+    near = tiled_material("Limen Sand", sand, [_BROAD, _FINE], level=True)
+    middle = tiled_material("Limen Sand Middle", sand, [_BROAD, _FINE])
     far = add_haze(tiled_material("Limen Sand Far", sand, [_BROAD]), 22_000.0)
-    add_ground(collection, waves, near, far, far_from_m=120.0)
+    add_ground(collection, waves, near, middle, far, far_from_m=120.0)
     rock = leaf_material("Limen Rock", _light_and_dark(stone), translucency=0.0)
     _add_pebbles(collection, rng, waves, rock)
     _add_boulders(collection, rng, waves, rock)
@@ -72,7 +72,7 @@ def _draw_waves(rng: np.random.Generator) -> Waves:
     count = len(wavelengths)
     bearings = 0.6 + rng.normal(0, 0.5, count)  # the wind has one main direction
     phases = rng.uniform(0, 2 * np.pi, count)
-    return Waves(wavelengths, amplitudes, bearings, phases, LOWEST_LEVEL_M, skew=0.45)
+    return Waves(wavelengths, amplitudes, bearings, phases, skew=0.45)
 
 
 def _light_and_dark(colour: tuple[float, float, float]) -> tuple[list[float], list[float]]:
@@ -110,16 +110,17 @@ def _add_pebbles(
     material: bpy.types.Material,
 ) -> None:
     """Scatter stones of a few centimetres over the near ground, as one mesh."""
-    count = 7000
+    count = 3500
     x, y = scatter(rng, count, 0.7, CLEAR_RADIUS_M)
     size = np.clip(rng.lognormal(np.log(0.02), 0.7, count), 0.008, 0.16)
     size = np.minimum(size, 0.012 + highest_m(np.hypot(x, y), 0.4))
-    shapes = [_rock_shape(rng, subdivisions=1) for _ in range(8)]
+    # Few faces: what a render costs grows with the memory that its rays go through.
+    small, large = ([_rock_shape(rng, subdivisions) for _ in range(8)] for subdivisions in (0, 1))
     stones = []
     ground_m = waves.height_m(x, y)
     turns = rng.uniform(0, 2 * np.pi, count)
     for index in range(count):
-        shape, triangles = shapes[index % len(shapes)]
+        shape, triangles = (small if size[index] < _SMALL_STONE_M else large)[index % 8]
         cos, sin = np.cos(turns[index]), np.sin(turns[index])
         stone = shape * size[index] * 1.6
         stone[:, :2] = stone[:, :2] @ np.array([[cos, sin], [-sin, cos]])
@@ -153,9 +154,9 @@ def _add_boulders(
     places = np.stack([x, y, waves.height_m(x, y) + 0.06 * size], axis=-1)
     turns = rng.uniform(0, 2 * np.pi, len(x))
     order = rng.permutation(len(x))
-    kinds = 14
+    kinds = 8
     for kind in range(kinds):
-        shape = _rock_shape(rng, subdivisions=4)
+        shape = _rock_shape(rng, subdivisions=3)
         mesh = make_mesh(f"Limen Rock {kind}", *shape)
         add_shade(mesh, _weathered(rng, shape[0]))
         mesh.materials.append(material)
@@ -174,7 +175,7 @@ def _add_scrub(collection: bpy.types.Collection, rng: np.random.Generator, waves
         size = np.minimum(rng.uniform(0.25, 1.1, len(x)), _scrub_limit(x, y))
         places = np.stack([x, y, waves.height_m(x, y) - 0.02 * size], axis=-1)
         turns = rng.uniform(0, 2 * np.pi, len(x))
-        add_instances(collection, mesh.name, mesh, places, turns, size)
+        add_instances(collection, mesh.name, mesh, places, turns, size, bounced=False)
 
 
 def _scrub_limit(x: NDArray, y: NDArray) -> NDArray:

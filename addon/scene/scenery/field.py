@@ -7,20 +7,33 @@ are meshes as far as a camera can see single ones; beyond, ground and tussocks s
 import bpy
 import numpy as np
 
-from ..ground_tiles import Tile, tiled_material
+from ..ground_tiles import Tile, add_patches, tiled_material
 from ..materials import Grain, add_haze, leaf_material, rough_material
 from .land import Waves, add_ground, add_instances, add_range, highest_m, scatter
-from .plants import grass_patch, grass_square, shrub, tree
+from .plants import grass, grass_bunch, grass_clumps, shrub, tree
 
 __all__ = ["LOWEST_LEVEL_M", "VERSION", "build"]
 
-VERSION = 2
-LOWEST_LEVEL_M = -0.25
+VERSION = 3
+LOWEST_LEVEL_M = 0.0  # within reach of a shadow
 
 _SEED = 20260711
-_DENSE_TO_M = 32.0  # a multiple of both squares that meet there
-_THIN_TO_M = 96.0
-_KINDS = 5
+_KINDS = 3  # few: a processor's cache holds them
+# From and to, edge of a square, and (from, height, blades on a square metre, width).
+_GRASS = (
+    (
+        (0.0, 10.0),
+        1.0,
+        (
+            (0.0, 0.02, 500, 0.009),
+            (1.3, 0.035, 420, 0.0095),
+            (2.6, 0.07, 330, 0.011),
+            (5.0, 0.12, 230, 0.013),
+        ),
+    ),
+    ((10.0, 32.0), 2.0, ((9.0, 0.19, 130, 0.019),)),
+    ((32.0, 96.0), 8.0, ((32.0, 0.21, 25, 0.045),)),
+)
 _VISIBILITY_M = 25_000.0
 # Grass and earth of each variant: summer meadow, late and dry, after rain.
 _GREENS = ((0.165, 0.235, 0.05), (0.23, 0.225, 0.075), (0.11, 0.215, 0.046))
@@ -35,6 +48,7 @@ _BROAD = Tile(
     523.0, (Grain(125.0, 0.26), Grain(48.0, 0.2), Grain(17.0, 0.16), Grain(6.5, 0.14)), 512, _SEED
 )
 _FINE = Tile(3.1, (Grain(0.4, 0.2), Grain(0.12, 0.3), Grain(0.03, 0.25)), 512, _SEED + 1)
+_PATCHES = Tile(113.0, (Grain(19.0, 0.3), Grain(7.0, 0.5), Grain(2.6, 0.3)), 256, _SEED + 3)
 _SWARD = Tile(41.0, (Grain(4.1, 0.2), Grain(1.3, 0.25), Grain(0.45, 0.2)), 512, _SEED + 2)
 
 
@@ -45,8 +59,9 @@ def build(collection: bpy.types.Collection, variant: int = 1) -> None:
     green, straw, earth, meadow = (of[variant - 1] for of in (_GREENS, _STRAWS, _EARTHS, _MEADOWS))
     ground = tiled_material("Limen Meadow", earth, [_BROAD, _FINE])
     distant = add_haze(tiled_material("Limen Meadow Far", meadow, [_BROAD, _SWARD]), _VISIBILITY_M)
-    add_ground(collection, waves, ground, distant, far_from_m=85.0)
-    blades = leaf_material("Limen Grass", (green, straw), patches_m=7.0, translucency=0.42)
+    add_ground(collection, waves, ground, ground, distant, far_from_m=85.0)
+    blades = leaf_material("Limen Grass", (green, straw), translucency=0.42)
+    add_patches(blades, _PATCHES)
     _add_grass(collection, rng, waves, blades, _DRYNESS[variant - 1])
     leaves = leaf_material("Limen Leaves", _LEAVES, translucency=0.25)
     _add_shrubs(collection, rng, waves, leaves)
@@ -65,7 +80,6 @@ def _draw_waves(rng: np.random.Generator) -> Waves:
         amplitudes,
         rng.uniform(0, 2 * np.pi, count),
         rng.uniform(0, 2 * np.pi, count),
-        LOWEST_LEVEL_M,
         skew=0.1,
     )
 
@@ -79,24 +93,10 @@ def _add_grass(
 ) -> None:
     """Cover the near ground with squares of grass that meet at their edges.
 
-    Squares that overlapped would be met by every ray twice or more: copies of a mesh are
-    searched one after the other.
+    Copies of a mesh that overlap are searched one after the other: squares are large, lie flat
+    and side by side.
     """
-    for (inner_m, outer_m), edge_m, classes in (
-        # (from, to), edge of a square, and (from, height, blades on a square metre, width)
-        (
-            (0.0, 10.0),
-            1.0,
-            (
-                (0.0, 0.02, 1500, 0.0065),
-                (1.3, 0.035, 1200, 0.007),
-                (2.6, 0.07, 850, 0.008),
-                (5.0, 0.12, 560, 0.0095),
-            ),
-        ),
-        ((10.0, _DENSE_TO_M), 2.0, ((9.0, 0.19, 330, 0.0125),)),
-        ((_DENSE_TO_M, _THIN_TO_M), 8.0, ((_DENSE_TO_M, 0.21, 60, 0.03),)),
-    ):
+    for (inner_m, outer_m), edge_m, classes in _GRASS:
         x, y = _squares(edge_m, inner_m, outer_m)
         # Where one height gives way to the next is no circle.
         bearing = np.arctan2(y, x)
@@ -108,17 +108,15 @@ def _add_grass(
             limit = min(height_m, max(0.02, float(highest_m(np.array(start_m - 0.7)))))
             here = rng.permutation(np.flatnonzero(np.maximum(mine, 0) == k))
             for kind in range(_KINDS):
-                patch = grass_square(
-                    f"Limen Grass {edge_m:g} {start_m:g} {kind}",
+                blades = grass_clumps(
                     rng,
                     edge_m=edge_m,
                     blades=int(density * edge_m**2),
                     height_m=limit * (0.8 + 0.2 * (kind + 1) / _KINDS),
-                    width_m=width_m,
-                    straw=dryness,
-                    simple=edge_m > 4,
                 )
-                patch.materials.append(material)
+                name = f"Limen Grass {edge_m:g} {start_m:g} {kind}"
+                square = grass(name, rng, blades, width_m, dryness, simple=inner_m > 30)
+                square.materials.append(material)
                 some = here[kind::_KINDS]
                 places = np.stack(
                     [x[some], y[some], waves.height_m(x[some], y[some]) - 0.002], axis=-1
@@ -126,12 +124,13 @@ def _add_grass(
                 turns = np.pi / 2 * rng.integers(0, 4, len(some))
                 add_instances(
                     collection,
-                    patch.name,
-                    patch,
+                    name,
+                    square,
                     places,
                     turns,
                     np.ones(len(some)),
                     waves.normal,
+                    bounced=False,
                 )
     _add_tussocks(collection, rng, waves, material)
 
@@ -144,21 +143,14 @@ def _add_tussocks(
 ) -> None:
     """Scatter higher, drier bunches, so that the meadow is no lawn."""
     for kind in range(3):
-        bunch = grass_patch(
-            f"Limen Tussock {kind}",
-            rng,
-            blades=170,
-            radius_m=0.22,
-            height_m=1.0,
-            width_m=0.016,
-            straw=0.65,
-        )
+        blades = grass_bunch(rng, blades=110, radius_m=0.2, height_m=1.0)
+        bunch = grass(f"Limen Tussock {kind}", rng, blades, 0.016, 0.65)
         bunch.materials.append(material)
-        x, y = scatter(rng, 380, 7.0, 110.0, power=1.6)
+        x, y = scatter(rng, 230, 7.0, 110.0, power=1.6)
         size = np.minimum(rng.uniform(0.3, 0.65, len(x)), highest_m(np.hypot(x, y) - 0.4))
         places = np.stack([x, y, waves.height_m(x, y)], axis=-1)
         turns = rng.uniform(0, 2 * np.pi, len(x))
-        add_instances(collection, bunch.name, bunch, places, turns, size)
+        add_instances(collection, bunch.name, bunch, places, turns, size, bounced=False)
 
 
 def _squares(edge_m: float, inner_m: float, outer_m: float) -> tuple[np.ndarray, np.ndarray]:
@@ -187,7 +179,7 @@ def _add_shrubs(
         size = rng.uniform(0.9, 2.6, len(x))
         places = np.stack([x, y, waves.height_m(x, y) - 0.05], axis=-1)
         turns = rng.uniform(0, 2 * np.pi, len(x))
-        add_instances(collection, mesh.name, mesh, places, turns, size)
+        add_instances(collection, mesh.name, mesh, places, turns, size, bounced=False)
 
 
 def _add_trees(
@@ -198,18 +190,18 @@ def _add_trees(
     bark: bpy.types.Material,
 ) -> None:
     """Add a wood's edge all around, in places nearer, and some trees that stand alone."""
-    bearing = rng.uniform(0, 2 * np.pi, 1200)
+    bearing = rng.uniform(0, 2 * np.pi, 420)
     swing = 1 + 0.35 * np.sin(2 * bearing + rng.uniform(0, 6)) + 0.2 * np.sin(5 * bearing + 1.0)
     edge = 230.0 * swing
     row = np.abs(rng.normal(0, 1, len(bearing)))
-    radius = edge + 26.0 * row
+    radius = edge + 16.0 * row
     lone_x, lone_y = scatter(rng, 26, 75.0, 420.0)
-    wood_x, wood_y = scatter(rng, 450, 500.0, 1500.0)
+    wood_x, wood_y = scatter(rng, 110, 500.0, 1500.0)
     x = np.concatenate([radius * np.cos(bearing), lone_x, wood_x])
     y = np.concatenate([radius * np.sin(bearing), lone_y, wood_y])
     height = np.concatenate(
         [
-            rng.uniform(5.5, 14.0, len(bearing)) + 1.5 * row,
+            rng.uniform(7.0, 14.0, len(bearing)) + 1.5 * row,
             rng.uniform(5.0, 10.0, len(lone_x)),
             rng.uniform(12.0, 24.0, len(wood_x)),
         ]
@@ -217,12 +209,14 @@ def _add_trees(
     places = np.stack([x, y, waves.height_m(x, y) - 0.2], axis=-1)
     turns = rng.uniform(0, 2 * np.pi, len(x))
     kinds = rng.permutation(len(x))
-    count = 6
+    count = 3
     for kind in range(count):
-        mesh = tree(
-            f"Limen Tree {kind}", rng, leaves=2600, leaf_m=0.021, slim=float(rng.uniform(0.8, 1.7))
-        )
-        mesh.materials.append(leaves)
-        mesh.materials.append(bark)
+        slim = float(rng.uniform(0.8, 1.4))
+        crown, inside = tree(f"Limen Tree {kind}", rng, leaves=1300, leaf_m=0.027, slim=slim)
         mine = kinds[kind::count]
-        add_instances(collection, mesh.name, mesh, places[mine], turns[mine], height[mine])
+        for mesh in (crown, inside):
+            mesh.materials.append(leaves)
+            mesh.materials.append(bark)
+            add_instances(
+                collection, mesh.name, mesh, places[mine], turns[mine], height[mine], bounced=False
+            )

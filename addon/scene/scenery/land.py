@@ -17,6 +17,7 @@ from ..mesh import add_object, grid_faces, make_mesh
 __all__ = [
     "CLEAR_RADIUS_M",
     "HORIZON_M",
+    "LEVEL_HALF_M",
     "SIGHT_SLOPE",
     "Part",
     "Waves",
@@ -32,8 +33,10 @@ __all__ = [
 SIGHT_SLOPE = 0.9 / 23.04  # from the farthest published camera, 0.9 m up, to the subject's feet
 CLEAR_RADIUS_M = 30.0
 HORIZON_M = 2500.0
+LEVEL_HALF_M = 24.0  # of the level square: the published cameras stand on it
 _REACH_OF_FEET_M = 0.45  # a lunge puts a foot this far from the subject's place
-_LEVEL_RADIUS_M = 2.0
+_LOW_TO_M = 40.0  # as far as shadows are followed
+_CELLS = 40  # of the ground, along each side of a ring
 
 Points = NDArray[np.float64]
 Part = tuple[NDArray, NDArray]
@@ -53,7 +56,6 @@ class Waves:
         amplitudes_m: Likewise.
         bearings_rad: Which way each runs.
         phases_rad: Likewise.
-        lowest_m: Ground within ``CLEAR_RADIUS_M`` is not lower.
         skew: 0 for sines, more for steep lee sides.
     """
 
@@ -61,11 +63,10 @@ class Waves:
     amplitudes_m: Points
     bearings_rad: Points
     phases_rad: Points
-    lowest_m: float
     skew: float = 0.35
 
     def height_m(self, x: Points, y: Points) -> Points:
-        """Return the ground's height: level at the subject, low near the cameras, free beyond."""
+        """Return the ground's height: 0 where cameras stand, not lower near them, free beyond."""
         radius = np.hypot(x, y)
         height = np.zeros_like(radius)
         for wavelength, amplitude, bearing, phase in zip(
@@ -75,14 +76,12 @@ class Waves:
             # Long waves belong to the distance: each grows from the radius of its own wavelength.
             grows = np.clip((radius - 0.8 * wavelength) / (1.5 * wavelength), 0, 1)
             height += amplitude * grows * np.sin(along + self.skew * np.sin(along))
-        level = np.clip((radius - _LEVEL_RADIUS_M) / 6.0, 0, 1)
+        level = np.clip((np.maximum(np.abs(x), np.abs(y)) - LEVEL_HALF_M) / 30.0, 0, 1)
         height *= level * level * (3 - 2 * level)
-        ceiling = 0.35 * SIGHT_SLOPE * radius
-        near = radius < CLEAR_RADIUS_M
         # Just outside, the limits fade: no step.
-        fade = np.clip((radius - CLEAR_RADIUS_M) / 8.0, 0, 1)
-        held = np.clip(height, self.lowest_m, ceiling)
-        return np.where(near, held, held + fade * (height - held))
+        fade = np.clip((radius - _LOW_TO_M) / 12.0, 0, 1)
+        held = np.clip(height, 0.0, 0.35 * SIGHT_SLOPE * radius)
+        return held + fade * (height - held)
 
     def normal(self, x: Points, y: Points) -> Points:
         """Return the unit normals (N, 3) of the ground."""
@@ -97,37 +96,41 @@ def add_ground(
     collection: bpy.types.Collection,
     waves: Waves,
     near: bpy.types.Material,
-    far: bpy.types.Material | None = None,
+    middle: bpy.types.Material,
+    far: bpy.types.Material,
     far_from_m: float = 60.0,
 ) -> None:
-    """Add the ground as rings about the subject's place, to the horizon.
+    """Add the ground: a level square about the subject's place, square rings to the horizon.
+
+    Most of a picture shows the square. What a ray costs grows with the number of faces around the
+    place it meets, so the square is one face, and rings have no more than dunes need.
 
     Args:
         collection: Where it goes.
         waves: Its shape.
-        near: Its material.
-        far: Another one from ``far_from_m`` on, which may afford haze.
+        near: Material of the level square.
+        middle: Of the rings about it.
+        far: Of those from ``far_from_m`` on, which may afford haze.
         far_from_m: Where that begins.
     """
-    around = 480
-    radii = np.concatenate([np.linspace(0.25, 8, 40), np.geomspace(8.25, HORIZON_M, 260)])
-    cut = len(radii) if far is None else int(np.searchsorted(radii, far_from_m)) + 1
-    angle = np.linspace(0, 2 * np.pi, around, endpoint=False)
-
-    def rings(some: Points) -> Part:
-        x = (some[:, None] * np.cos(angle)).ravel()
-        y = (some[:, None] * np.sin(angle)).ravel()
-        faces = grid_faces(len(some), around, closed=True)[:, ::-1]  # angles run left: face up
-        return np.stack([x, y, waves.height_m(x, y)], axis=-1), faces
-
-    vertices, faces = rings(radii[:cut])
-    object_from(collection, "Limen Ground", vertices, faces, near)
-    middle = np.vstack([vertices[:around], [[0.0, 0.0, 0.0]]])
-    index = np.arange(around)
-    fan = np.stack([index, (index + 1) % around, np.full(around, around)], axis=-1)
-    object_from(collection, "Limen Ground Middle", middle, fan, near)
-    if far is not None:
-        object_from(collection, "Limen Ground Far", *rings(radii[cut - 1 :]), far)
+    corners = LEVEL_HALF_M * np.array([[-1.0, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])
+    face = np.array([[0, 1, 2, 3]])
+    object_from(collection, "Limen Ground", corners, face, near, smooth=False)
+    along = np.linspace(-1, 1, _CELLS, endpoint=False)
+    one = np.ones(_CELLS)
+    sides = ((along, -one), (one, along), (-along, one), (-one, -along))
+    around = np.concatenate([np.stack(side, axis=-1) for side in sides])
+    count = 1 + int(np.log(HORIZON_M / LEVEL_HALF_M) / np.log(1 + 2 / _CELLS))
+    halves = np.geomspace(LEVEL_HALF_M, HORIZON_M, count)
+    cut = int(np.searchsorted(halves, far_from_m)) + 1
+    for name, some, material in (
+        ("Limen Ground Middle", halves[:cut], middle),
+        ("Limen Ground Far", halves[cut - 1 :], far),
+    ):
+        x, y = (some[:, None] * around[:, k] for k in (0, 1))
+        points = np.stack([x, y, waves.height_m(x, y)], axis=-1).reshape(-1, 3)
+        faces = grid_faces(len(some), len(around), closed=True)[:, ::-1]  # they run left: face up
+        object_from(collection, name, points, faces, material)
 
 
 def add_range(
@@ -211,6 +214,8 @@ def add_instances(
     turns_rad: Points,
     sizes: Points,
     normal: Callable[[Points, Points], Points] | None = None,
+    *,
+    bounced: bool = True,
 ) -> None:
     """Add copies of a mesh that share its memory.
 
@@ -225,27 +230,40 @@ def add_instances(
         turns_rad: (N,) about the normal.
         sizes: (N,) factors.
         normal: x, y -> (N, 3) unit normals; upright without.
+        bounced: Stop light that other surfaces send on, as well as a camera's rays and lamps'.
+            Grass and leaves need not: what lies below them and is of their colour does. A ray
+            within them is the dearest of all.
     """
-    count = len(places_m)
-    if not count:
+    if not len(places_m):
         return
+    along, across, _ = _axes(places_m, turns_rad, normal)
+    half = (sizes / 2)[:, None]
+    corners = [places_m + half * (a * along + b * across) for a, b in _SQUARE]
+    vertices = np.stack(corners, axis=1).reshape(-1, 3)
+    faces = np.arange(len(vertices)).reshape(-1, 4)
+    carrier = make_mesh(f"{name} Carrier", vertices, faces)
+    parent = add_object(f"{name} Carrier", carrier, collection)
+    child = add_object(name, mesh, collection)
+    child.parent = parent
+    if not bounced:
+        child.visible_diffuse = child.visible_glossy = child.visible_transmission = False
+    parent.instance_type = "FACES"
+    parent.use_instance_faces_scale = True
+    parent.show_instancer_for_render = parent.show_instancer_for_viewport = False
+
+
+def _axes(
+    places_m: Points, turns_rad: Points, normal: Callable[[Points, Points], Points] | None
+) -> tuple[Points, Points, Points]:
+    """Return the axes (N, 3) of things that are turned about their normals."""
+    count = len(places_m)
     up = np.tile([0.0, 0.0, 1.0], (count, 1))
     if normal is not None:
         up = normal(places_m[:, 0], places_m[:, 1])
     along = np.stack([np.cos(turns_rad), np.sin(turns_rad), np.zeros(count)], axis=-1)
     along -= up * (along * up).sum(axis=-1, keepdims=True)
     along /= np.linalg.norm(along, axis=-1, keepdims=True)
-    across = np.cross(up, along)
-    half = (sizes / 2)[:, None]
-    corners = [places_m + half * (a * along + b * across) for a, b in _SQUARE]
-    vertices = np.stack(corners, axis=1).reshape(-1, 3)
-    carrier = make_mesh(f"{name} Carrier", vertices, np.arange(4 * count).reshape(-1, 4))
-    parent = add_object(f"{name} Carrier", carrier, collection)
-    child = add_object(name, mesh, collection)
-    child.parent = parent
-    parent.instance_type = "FACES"
-    parent.use_instance_faces_scale = True
-    parent.show_instancer_for_render = parent.show_instancer_for_viewport = False
+    return along, np.cross(up, along), up
 
 
 _SQUARE = ((-1, -1), (1, -1), (1, 1), (-1, 1))

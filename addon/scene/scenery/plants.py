@@ -4,65 +4,46 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ..mesh import make_mesh
+from ..mesh import icosphere, make_mesh
 
-__all__ = ["SHADE", "add_shade", "grass_patch", "grass_square", "shrub", "tree"]
+__all__ = ["SHADE", "Blades", "add_shade", "grass", "grass_bunch", "grass_clumps", "shrub", "tree"]
 
 SHADE = "shade"
 """Attribute of a leaf or blade: 0 for the first of its material's two colours, 1 the other."""
 
+_CORE = 0.8  # of a crown's balls, that no ray goes through
 
-def grass_patch(
-    name: str,
-    rng: np.random.Generator,
-    *,
-    blades: int,
-    radius_m: float,
-    height_m: float,
-    width_m: float,
-    straw: float = 0.2,
-) -> bpy.types.Mesh:
-    """Return a round bunch of grass, thinner towards its rim.
+Blades = tuple[NDArray, NDArray, NDArray]  # feet (N, 2), heights (N,), bearings (N,)
+
+
+def grass_bunch(
+    rng: np.random.Generator, *, blades: int, radius_m: float, height_m: float
+) -> Blades:
+    """Return the blades of a round bunch, thinner towards its rim.
 
     Args:
-        name: Of the mesh.
         rng: What draws it.
         blades: How many.
         radius_m: Of the bunch.
         height_m: Of its highest blades.
-        width_m: Of a blade at its foot.
-        straw: Share of dry blades.
     """
     radius = radius_m * rng.uniform(0, 1, blades) ** 0.6
     angle = rng.uniform(0, 2 * np.pi, blades)
     foot = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
     height = height_m * rng.beta(3.0, 1.6, blades)
-    bearing = rng.uniform(0, 2 * np.pi, blades)
-    return _blades(name, rng, foot, height, bearing, width_m, straw)
+    return foot, height, rng.uniform(0, 2 * np.pi, blades)
 
 
-def grass_square(
-    name: str,
-    rng: np.random.Generator,
-    *,
-    edge_m: float,
-    blades: int,
-    height_m: float,
-    width_m: float,
-    straw: float = 0.2,
-    simple: bool = False,
-) -> bpy.types.Mesh:
-    """Return a square of grass in clumps that lean together; squares side by side show no seam.
+def grass_clumps(
+    rng: np.random.Generator, *, edge_m: float, blades: int, height_m: float
+) -> Blades:
+    """Return the blades of a square: clumps that lean together; squares side by side show no seam.
 
     Args:
-        name: Of the mesh.
-        rng: What draws it.
-        edge_m: Of the square.
+        rng: What draws them.
+        edge_m: Of the square, whose middle is the origin.
         blades: How many.
-        height_m: Of its highest blades.
-        width_m: Of a blade at its foot.
-        straw: Share of dry blades.
-        simple: Blades of one triangle, to be seen from afar.
+        height_m: Of the highest.
     """
     clumps = max(8, blades // 22)
     middles = rng.uniform(-0.5, 0.5, (clumps, 2)) * edge_m
@@ -76,45 +57,51 @@ def grass_square(
     tall = rng.uniform(0.55, 1.0, clumps)[clump]
     height = height_m * rng.beta(3.0, 1.6, blades) * np.where(loose, 0.8, tall)
     bearing = rng.uniform(0, 2 * np.pi, clumps)[clump] + rng.normal(0, 0.8, blades)
-    return _blades(name, rng, foot, height, bearing, width_m, straw, simple=simple)
+    return foot, height, bearing
 
 
-def _blades(
+def grass(
     name: str,
     rng: np.random.Generator,
-    foot: NDArray,
-    height: NDArray,
-    bearing: NDArray,
-    width_m: float,
+    blades: Blades,
+    width_m: float | NDArray,
     straw: float,
     *,
     simple: bool = False,
 ) -> bpy.types.Mesh:
-    """Return blades of heights (N,) that stand at foot (N, 2) and bend towards bearing (N,)."""
-    blades = len(foot)
-    foot = np.column_stack([foot, np.zeros(blades)])
-    lean = np.stack([np.cos(bearing), np.sin(bearing), np.zeros(blades)], axis=-1)
-    turn = bearing + rng.normal(0, 0.6, blades)  # not all show their flat to the same side
-    side = np.stack([-np.sin(turn), np.cos(turn), np.zeros(blades)], axis=-1)
-    bend = height * rng.uniform(0.15, 0.85, blades)
-    width = width_m * rng.uniform(0.6, 1.3, blades)
-    rows = []
-    for share, thick in ((0.0, 1.0),) if simple else ((0.0, 1.0), (0.55, 0.75)):
-        middle = foot + lean * (bend * share**2)[:, None]
-        middle[:, 2] += height * share
-        rows += [
-            middle - side * (width * thick / 2)[:, None],
-            middle + side * (width * thick / 2)[:, None],
-        ]
+    """Return the mesh of some blades.
+
+    Args:
+        name: Of the mesh.
+        rng: What draws how each bends.
+        blades: Their feet (N, 2), heights (N,) and the bearings (N,) that they bend towards.
+        width_m: Of a blade at its foot, one for all or (N,).
+        straw: Share of dry blades.
+        simple: Blades of one triangle, to be seen from afar.
+    """
+    foot, height, bearing = blades
+    count = len(foot)
+    foot = np.column_stack([foot, np.zeros(count)])
+    lean = np.stack([np.cos(bearing), np.sin(bearing), np.zeros(count)], axis=-1)
+    turn = bearing + rng.normal(0, 0.6, count)  # not all show their flat to the same side
+    side = np.stack([-np.sin(turn), np.cos(turn), np.zeros(count)], axis=-1)
+    bend = height * rng.uniform(0.15, 0.85, count)
+    width = width_m * rng.uniform(0.6, 1.3, count)
+    half = side * (width / 2)[:, None]
+    rows = [foot - half, foot + half]
+    if not simple:  # a bend in one of its edges
+        middle = foot + lean * (bend * 0.55**2)[:, None] + 0.7 * half
+        middle[:, 2] += height * 0.55
+        rows.append(middle)
     tip = foot + lean * bend[:, None]
     tip[:, 2] += height * np.sqrt(np.maximum(1 - 0.35 * (bend / height) ** 2, 0.2))
     points = len(rows) + 1
     vertices = np.stack([*rows, tip], axis=1).reshape(-1, 3)
-    start = points * np.arange(blades)[:, None]
-    corners = ([0, 1, 2],) if simple else ([0, 1, 3], [0, 3, 2], [2, 3, 4])
+    start = points * np.arange(count)[:, None]
+    corners = ([0, 1, 2],) if simple else ([0, 1, 2], [0, 2, 3])
     faces = np.concatenate([start + corner for corner in corners])
-    dry = rng.uniform(0, 1, blades) < straw
-    shade = np.where(dry, rng.uniform(0.6, 1, blades), rng.uniform(0, 0.35, blades))
+    dry = rng.uniform(0, 1, count) < straw
+    shade = np.where(dry, rng.uniform(0.6, 1, count), rng.uniform(0, 0.35, count))
     return _shaded(name, vertices, faces, np.repeat(shade, points))
 
 
@@ -124,13 +111,24 @@ def shrub(
     """Return a shrub about 1 m across, standing on its origin."""
     lumps = rng.normal(0, 0.22, (7, 3))
     lumps[:, 2] = 0.28 * squat + np.abs(lumps[:, 2]) * squat
-    return _crown(name, rng, lumps, rng.uniform(0.2, 0.34, 7), leaves, leaf_m, None)
+    return _crown(name, rng, lumps, rng.uniform(0.2, 0.34, 7), leaves, leaf_m)
 
 
 def tree(
     name: str, rng: np.random.Generator, *, leaves: int, leaf_m: float, slim: float = 1.0
-) -> bpy.types.Mesh:
-    """Return a broad-leaved tree 1 unit high, to be scaled; its second material is the trunk's."""
+) -> tuple[bpy.types.Mesh, bpy.types.Mesh]:
+    """Return a broad-leaved tree 1 unit high, to be scaled: its leaves, and what is inside.
+
+    Inside are the trunk, of the second material, and balls that let no ray through: without them
+    a ray would be searched for among the leaves of tree after tree.
+
+    Args:
+        name: Of the meshes.
+        rng: What draws it.
+        leaves: How many.
+        leaf_m: Half of their length.
+        slim: Above 1 for a narrow crown.
+    """
     count = 14
     lumps = np.stack(
         [
@@ -142,7 +140,23 @@ def tree(
     )
     lumps[:, :2] *= (1.25 - np.abs(lumps[:, 2:] - 0.55) * 1.6).clip(0.3)
     lumps[0] = (0, 0, 0.86)
-    return _crown(name, rng, lumps, rng.uniform(0.09, 0.16, count), leaves, leaf_m, 0.028)
+    radii = rng.uniform(0.1, 0.18, count)
+    crown = _crown(name, rng, lumps, radii, leaves, leaf_m)
+    ball, sides = icosphere(0)
+    balls = [(lump + _CORE * radius * ball) for lump, radius in zip(lumps, radii, strict=True)]
+    wood, bark = _trunk(rng, lumps, 0.028)
+    starts = len(ball) * np.arange(count)[:, None, None]
+    inner = (sides + starts).reshape(-1, 3)
+    inside = _shaded(
+        f"{name} Inside",
+        np.concatenate([*balls, wood]),
+        np.concatenate([inner, bark + count * len(ball)]),
+        np.zeros(count * len(ball) + len(wood)),
+    )
+    slots = np.zeros(len(inner) + len(bark), np.int32)
+    slots[len(inner) :] = 1
+    inside.polygons.foreach_set("material_index", slots)
+    return crown, inside
 
 
 def _crown(
@@ -152,13 +166,12 @@ def _crown(
     radii: NDArray,
     leaves: int,
     leaf_m: float,
-    trunk_m: float | None,
 ) -> bpy.types.Mesh:
-    """Return leaves on the outside of some balls, on a trunk if there is one."""
+    """Return leaves on the outside of some balls."""
     ball = rng.choice(len(lumps), leaves, p=radii**2 / (radii**2).sum())
     outward = rng.normal(size=(leaves, 3))
     outward /= np.linalg.norm(outward, axis=-1, keepdims=True)
-    depth = rng.uniform(0.55, 1.05, leaves) ** 0.7
+    depth = rng.uniform(0.68, 1.08, leaves) ** 0.7
     middle = lumps[ball] + outward * (radii[ball] * depth)[:, None]
     middle[:, 2] = np.maximum(middle[:, 2], 0.02)
     along = rng.normal(size=(leaves, 3)) + 0.3 * outward
@@ -176,20 +189,7 @@ def _crown(
     start = 4 * np.arange(leaves)[:, None]
     faces = np.concatenate([start + np.array(side) for side in ([0, 1, 2], [0, 2, 3])])
     shade = np.repeat(rng.uniform(0, 1, leaves), 4)
-    if trunk_m is None:
-        return _shaded(name, vertices, faces, shade)
-    wood, sides = _trunk(rng, lumps, trunk_m)
-    whole = np.concatenate([faces, sides + len(vertices)])
-    mesh = _shaded(
-        name,
-        np.concatenate([vertices, wood]),
-        whole,
-        np.concatenate([shade, np.zeros(len(wood))]),
-    )
-    slots = np.zeros(len(whole), np.int32)
-    slots[len(faces) :] = 1
-    mesh.polygons.foreach_set("material_index", slots)
-    return mesh
+    return _shaded(name, vertices, faces, shade)
 
 
 def _trunk(rng: np.random.Generator, lumps: NDArray, trunk_m: float) -> tuple[NDArray, NDArray]:

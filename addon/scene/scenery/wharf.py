@@ -8,11 +8,12 @@ subject's feet stands farther away than the farthest published camera.
 import bpy
 import numpy as np
 
+from ..ground_tiles import Tile, paved_material
 from ..lighting import Lamp, add_lamp
 from ..materials import (
+    Grain,
     add_haze,
     painted_material,
-    paved_material,
     rough_material,
     water_material,
 )
@@ -21,13 +22,15 @@ from .land import HORIZON_M, Part, add_range, merge, object_from
 
 __all__ = ["LAMPS", "LOWEST_LEVEL_M", "VERSION", "WATER_EDGE_Y_M", "WATER_LEVEL_M", "build"]
 
-VERSION = 1
+VERSION = 2
 LOWEST_LEVEL_M = 0.0  # what falls beyond the edge falls on water, which shows no shadow
 WATER_LEVEL_M = -2.2
 WATER_EDGE_Y_M = 17.0
 
 _SEED = 20260803
 _BANK_Y_M = 430.0
+_STAINS = Tile(61.0, (Grain(7.0, 0.15), Grain(2.3, 0.1)), 256, _SEED)
+_GRIT = Tile(3.7, (Grain(0.7, 0.12), Grain(0.06, 0.12), Grain(0.025, 0.16)), 512, _SEED + 1)
 _JOINTS_M = (1.15, 0.62, 0.0)  # joints cross here: no camera looks along one
 _CONTAINER_COLOURS = (
     (0.30, 0.055, 0.03),
@@ -139,7 +142,7 @@ def _ridged(length: float, width: float, height: float) -> Part:
 
 
 def _add_quay(collection: bpy.types.Collection) -> None:
-    slabs = paved_material("Limen Slabs", (0.33, 0.325, 0.305), slab_m=3.0)
+    slabs = paved_material("Limen Slabs", (0.33, 0.325, 0.305), (_STAINS, _GRIT), slab_m=3.0)
     edge, far = WATER_EDGE_Y_M, 60.0
 
     def sheet(name: str, x: float, low_y: float, high_y: float, material: object) -> None:
