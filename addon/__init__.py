@@ -1,5 +1,6 @@
 """What Blender sees of Limen: properties, preferences, operators and panels, and their order."""
 
+import atexit
 from importlib.util import find_spec
 
 __all__ = ["OPENIMAGEIO_MISSING", "register", "unregister"]
@@ -26,6 +27,8 @@ def register() -> None:
         for part in reversed(registered):
             part.unregister()
         raise
+    if operators.is_module():  # the wheel crashes or hangs where it ends with classes registered
+        atexit.register(unregister)
     if find_spec("OpenImageIO") is None:
         print(OPENIMAGEIO_MISSING)
 
@@ -34,5 +37,6 @@ def unregister() -> None:
     """Remove what :func:`register` added, in reverse order."""
     from . import operators, preferences, properties, ui
 
+    atexit.unregister(unregister)
     for part in (ui, operators, preferences, properties):
         part.unregister()

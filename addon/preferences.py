@@ -85,9 +85,11 @@ class LIMEN_AP_preferences(bpy.types.AddonPreferences):
         _draw_notes(layout)
         layout.prop(self, "output")
         layout.prop(self, "command")
-        layout.row().prop(self, "units", expand=True)
+        split = layout.split(factor=0.3)
+        split.label(text="Show in")
+        split.row().prop(self, "units", expand=True)
+        layout.label(text="Zones, from the lowest class")
         row = layout.row(align=True)
-        row.label(text="Zones, from the lowest class")
         for name in _ZONE_PROPERTIES:
             row.prop(self, name, text="")
 

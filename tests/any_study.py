@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from limen.addon.core.lighting import load_lightings, make_lighting
 from limen.addon.core.optics import load_sensors
-from limen.addon.core.poses import load_poses
+from limen.addon.core.poses import load_poses, mirrored_name
 from limen.addon.core.study import (
     CameraSetup,
     Outputs,
@@ -140,6 +140,7 @@ actions = st.lists(st.sampled_from(sorted(set(LIBRARY.values()))), min_size=1, u
 def studies(draw):
     chosen = tuple(draw(actions))
     every = tuple(pose for pose, action in LIBRARY.items() if action in chosen)
+    mirrored = tuple(mirrored_name(pose) for pose in every)
     own = draw(own_sceneries)
     built_in = draw(st.sampled_from([("desert",), ("wharf", "desert")]))
     return Study(
@@ -151,7 +152,7 @@ def studies(draw):
         sceneries=tuple(draw(st.permutations([*built_in, *(scenery.name for scenery in own)]))),
         subjects=draw(subjects),
         actions=chosen,
-        poses=draw(st.just(()) | st.just(every)),
+        poses=draw(st.sampled_from([(), every, mirrored, every + mirrored])),
         sampling=Sampling("all", draw(st.sampled_from(["all", 0.0, 1e-4]))),
         render=draw(
             st.builds(

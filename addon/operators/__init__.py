@@ -4,6 +4,7 @@ import inspect
 
 import bpy
 
+from ..scene.compat import is_module
 from . import (
     batch,
     estimate,
@@ -22,7 +23,7 @@ from . import (
 )
 from .render import writing
 
-__all__ = ["estimate", "register", "unregister", "writing"]
+__all__ = ["estimate", "is_module", "register", "unregister", "writing"]
 
 _CLASSES = (
     *study.CLASSES,

@@ -28,6 +28,7 @@ from ..core.following import Follower, Pace, batch_state, pace_of, told
 from ..core.study import StudyError, dump_study
 from ..preferences import assets_dir, output_dir, user_folder
 from ..properties import live
+from ..properties.words import translated
 from .errors import EXPECTED, reporting
 from .study import StudyOperator, check_file, check_parts, save_scene_study, scene_study
 
@@ -180,7 +181,7 @@ def _look(scene: bpy.types.Scene, context: bpy.types.Context) -> tuple[Standing,
     busy = state in ("running", "stopping")
     said: tuple[str, ...] = ()
     if state == "partly" and run is not None and run.failed:
-        said = tuple(f"View {view_id}: {reason}" for view_id, reason in run.failed.items())
+        said = tuple(f"{view_id}: {reason}" for view_id, reason in run.failed.items())
     elif state in ("failed", "killed", "partly"):
         said = told(_log_tail(root))
     shown = scene.limen.cell.lighting if scene.limen.cell.lighting in lightings else lightings[0]
@@ -326,7 +327,8 @@ def _save(operator: bpy.types.Operator, context: bpy.types.Context) -> None:
     if not settings.study_path:
         settings.study_path = str(_free_name(output_of(context, context.scene)))
     save_scene_study(context.scene, settings.study_path)
-    operator.report({"INFO"}, f"Saved the study as {bpy.path.abspath(settings.study_path)}")
+    path = bpy.path.abspath(settings.study_path)
+    operator.report({"INFO"}, translated("Saved the study as {}", path))
 
 
 def _free_name(root: Path) -> Path:
@@ -419,7 +421,9 @@ class LIMEN_OT_cancel_batch(_WithOutput, bpy.types.Operator):
             cls.poll_message_set("No batch is at work")
             return False
         if not _standing.ours:
-            cls.poll_message_set(f"This batch was started elsewhere ({_standing.machine})")
+            cls.poll_message_set(
+                translated("This batch was started elsewhere ({})", _standing.machine)
+            )
             return False
         return True
 
@@ -430,10 +434,10 @@ class LIMEN_OT_cancel_batch(_WithOutput, bpy.types.Operator):
         stop_file = _run_file(root, ".stop")
         if stop_file.exists():
             _end(root)
-            self.report({"INFO"}, "Batch ended")
+            self.report({"INFO"}, translated("Batch ended"))
         else:
             stop_file.touch()
-            self.report({"INFO"}, "The batch stops after the view in hand")
+            self.report({"INFO"}, translated("The batch stops after the view in hand"))
         look(context.scene, context)
         _watch_now()
         return {"FINISHED"}
@@ -478,7 +482,7 @@ class LIMEN_OT_copy_command_line(_WithOutput, bpy.types.Operator):
         command = _command(context, self.kind == "SEVERAL")
         line = shell_line(command, windows=sys.platform == "win32")
         context.window_manager.clipboard = line
-        self.report({"INFO"}, f"Copied: {line}")
+        self.report({"INFO"}, translated("Copied: {}", line))
         return {"FINISHED"}
 
 
@@ -512,7 +516,7 @@ class LIMEN_OT_make_contact_sheet(_WithOutput, bpy.types.Operator):
             image.reload()
         if not bpy.app.background:
             _show_image(context, image)
-        self.report({"INFO"}, f"Contact sheet: {path}")
+        self.report({"INFO"}, translated("Contact sheet: {}", path))
         return {"FINISHED"}
 
 

@@ -12,7 +12,7 @@ import bpy
 
 from ..core.appearance import is_procedural, looks
 from ..core.assets import file_sha256
-from ..core.poses import load_poses
+from ..core.poses import load_poses, mirrored_name
 from ..core.study import SCENERIES, StudyError, Subject
 from ..properties import live
 from ..properties.convert import (
@@ -69,6 +69,10 @@ def _textures() -> tuple[str, ...]:
     return (*looks(), *own, *licensed_images(bpy.context))
 
 
+def _poses() -> tuple[str, ...]:
+    return tuple(pose for name in load_poses() for pose in (name, mirrored_name(name)))
+
+
 FACTORS = {
     factor.key: factor
     for factor in (
@@ -78,7 +82,7 @@ FACTORS = {
         Factor("azimuth", None, 0.0, 315.0, 45.0),
         Factor("elevation", None, 0.0, 90.0, 22.5),
         Factor("action", lambda: tuple({pose.action: 0 for pose in load_poses().values()})),
-        Factor("pose", lambda: tuple(load_poses())),
+        Factor("pose", _poses),
         Factor("subject"),
         Factor("texture", _textures),
         Factor("unoccluded", None, 0.25, 1.0, 0.25),

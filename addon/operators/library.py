@@ -14,10 +14,11 @@ import bpy
 from ..core.appearance import is_procedural
 from ..core.asset_check import images_in
 from ..core.factors import ViewSpec, view_of
-from ..core.poses import load_poses
+from ..core.poses import find_pose, is_pose, load_poses, written_name
 from ..core.study import SCENERIES, Study, StudyError
 from ..preferences import assets_dir
 from ..properties import live
+from ..properties.words import translated
 from ..scene import stage
 from ..scene.subject import person_marks
 from ..scene.view import person_marks_of, place_person, set_up_view, subject_of, wanted_fraction
@@ -92,7 +93,7 @@ def _beyond(study: Study, spec: ViewSpec, wanted: Mapping[str, str]) -> dict[str
         if name and name not in levels and (factor == "texture" or _exists(factor, name)):
             found[factor] = name
     if "pose" in found:
-        found["action"] = load_poses()[found["pose"]].action
+        found["action"] = find_pose(found["pose"]).action
     return found
 
 
@@ -120,12 +121,15 @@ def offered(scene: bpy.types.Scene, factor: str) -> tuple[str, ...]:
 def _poses_offered(scene: bpy.types.Scene) -> tuple[str, ...]:
     person, study = scene.limen.person, live.state().study
     searched = person.pose_search.lower().replace(" ", "_")
+    library = load_poses()
+    mirrored = [name for name in (study.poses if study else ()) if name not in library]
     found = []
-    for name, pose in load_poses().items():
+    for name in (*library, *mirrored):
+        action = library[written_name(name, library)].action
         if person.pose_filter == "STUDY":
-            fits = study is not None and in_study(study, pose.action, name)
+            fits = study is not None and in_study(study, action, name)
         else:
-            fits = person.pose_filter in ("ALL", pose.action)
+            fits = person.pose_filter in ("ALL", action)
         if fits and searched in name:
             found.append(name)
     return tuple(found)
@@ -133,7 +137,8 @@ def _poses_offered(scene: bpy.types.Scene) -> tuple[str, ...]:
 
 def in_study(study: Study, action: str, pose: str) -> bool:
     """Return whether a study shows a pose of an action."""
-    return action in study.actions and (not study.poses or pose in study.poses)
+    poses = study.poses or load_poses()  # "all of them" means none of the mirror images
+    return action in study.actions and pose in poses
 
 
 def licensed_images(context: bpy.types.Context) -> Mapping[str, Mapping[str, Path]]:
@@ -182,7 +187,7 @@ def show_level(context: bpy.types.Context, factor: str, name: str, assets: str =
 def _exists(factor: str, name: str) -> bool:
     if factor == "texture":
         return is_procedural(name) or name in licensed_images(bpy.context)
-    return name in (load_poses() if factor == "pose" else SCENERIES)
+    return is_pose(name) if factor == "pose" else name in SCENERIES
 
 
 def _choose_subject(scene: bpy.types.Scene, study: Study) -> None:
@@ -230,8 +235,9 @@ class LIMEN_OT_step_gallery(StudyOperator, bpy.types.Operator):
     @classmethod
     def description(cls, _context: bpy.types.Context, properties: Any) -> str:
         """Say which way and of what."""
-        way = "next" if properties.step > 0 else "previous"
-        return f"Show the {way} {properties.factor} of the gallery"
+        if properties.step > 0:
+            return translated("Show the next one of the gallery")
+        return translated("Show the previous one of the gallery")
 
     @reporting
     def execute(self, context: bpy.types.Context) -> set[str]:
@@ -240,6 +246,8 @@ class LIMEN_OT_step_gallery(StudyOperator, bpy.types.Operator):
         if not names:
             raise StudyError([f"The gallery offers no {self.factor}: change the filter"])
         shown = standing(self.factor)
+        if shown not in names and self.factor == "pose":  # a mirror image stands by its pose
+            shown = written_name(shown, names)
         before = names.index(shown) if shown in names else (-1 if self.step > 0 else 0)
         show_level(context, self.factor, names[(before + self.step) % len(names)])
         return {"FINISHED"}

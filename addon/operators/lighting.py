@@ -9,7 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import bpy
+import numpy as np
 
+from ..core.image_io import write_png
 from ..core.lighting import (
     Lighting,
     LightingError,
@@ -23,13 +25,16 @@ from ..core.toml_text import append_table
 from ..preferences import user_folder
 from ..properties import live
 from ..properties.convert import add_lighting, is_edited, lighting_of, reset_lighting
+from ..properties.words import translated
 from .errors import reporting
+from .preview import shown_preview
 from .study import StudyOperator
 
 __all__ = [
     "CLASSES",
     "all_presets",
     "chosen_lighting",
+    "own_pictures",
     "own_presets",
     "presets_file",
     "presets_problem",
@@ -39,7 +44,10 @@ __all__ = [
 
 _FILE = "lightings.toml"
 _HEAD = "# Lighting presets saved in Limen's sidebar; see data/lightings.toml for what they mean.\n"
+_PICTURES = "lightings"
+_PICTURE_PX, _PICTURE_SIGNAL = 96, 0.02
 _own: dict[str, Lighting] = {}
+_pictures: dict[str, tuple[Path, int]] = {}
 _problem = ""
 
 
@@ -51,6 +59,11 @@ def presets_file() -> Path:
 def own_presets() -> Mapping[str, Lighting]:
     """Return name -> lighting of the user's own presets as they were last read; for drawing."""
     return _own
+
+
+def own_pictures() -> Mapping[str, tuple[Path, int]]:
+    """Return name -> picture file of an own preset, and when it was written; for drawing."""
+    return _pictures
 
 
 def presets_problem() -> str:
@@ -71,8 +84,10 @@ def _read() -> dict[str, Lighting]:
 
 def refresh_presets() -> None:
     """Read the user's own presets anew; what is wrong with the file is kept for the panel."""
-    global _own, _problem
+    global _own, _problem, _pictures
     _problem = ""
+    found = (user_folder() / _PICTURES).glob("*.png")
+    _pictures = {path.stem: (path, path.stat().st_mtime_ns) for path in found}
     try:
         _own = _read()
     except LightingError as error:
@@ -89,6 +104,29 @@ def _write(presets: Mapping[str, Lighting]) -> None:
     part.write_text(text, encoding="utf-8")
     part.replace(path)
     refresh_presets()
+
+
+def _picture_file(name: str) -> Path:
+    return user_folder() / _PICTURES / f"{name}.png"
+
+
+def _keep_picture(name: str, lighting: str) -> None:
+    """Let the last preview be a preset's picture, where it shows the lighting, and is not dark."""
+    path, shown = _picture_file(name), shown_preview()
+    path.unlink(missing_ok=True)
+    if shown is None or shown.lighting != lighting or shown.problem:
+        return
+    if shown.picture.signal < _PICTURE_SIGNAL:  # night is black, as a camera has it
+        return
+    pixels = shown.picture.pixels
+    height, width = pixels.shape[:2]
+    side = min(height, width)
+    rows, columns = (
+        (size - side) // 2 + np.arange(_PICTURE_PX) * side // _PICTURE_PX
+        for size in (height, width)
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_png(path, pixels[rows][:, columns])
 
 
 def chosen_lighting(scene: bpy.types.Scene) -> bpy.types.PropertyGroup | None:
@@ -193,11 +231,13 @@ class LIMEN_OT_save_lighting_preset(_ChosenLighting, bpy.types.Operator):
         """Save it; one of the same name is replaced."""
         if self.name in _embedded():
             raise LightingError(f"'{self.name}' is one of Limen's presets: choose another name")
-        item = replace(lighting_of(chosen_lighting(context.scene)), name=self.name)
+        chosen = chosen_lighting(context.scene)
+        item = replace(lighting_of(chosen), name=self.name)
         # What could not be read back is not written.
         item = make_lighting(vars(item), "preset")
+        _keep_picture(self.name, chosen.name)
         _write({**_read(), self.name: item})
-        self.report({"INFO"}, f"Saved the preset {self.name}")
+        self.report({"INFO"}, translated("Saved the preset {}", self.name))
         return {"FINISHED"}
 
 
@@ -227,8 +267,9 @@ class LIMEN_OT_remove_lighting_preset(bpy.types.Operator):
         if self.name not in presets:
             raise LightingError(f"'{self.name}' is no preset of yours: {', '.join(presets)} are")
         del presets[self.name]
+        _picture_file(self.name).unlink(missing_ok=True)
         _write(presets)
-        self.report({"INFO"}, f"Removed the preset {self.name}")
+        self.report({"INFO"}, translated("Removed the preset {}", self.name))
         return {"FINISHED"}
 
 

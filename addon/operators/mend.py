@@ -8,6 +8,7 @@ import bpy
 
 from ..properties import live
 from ..properties.groups import LimenSettings
+from ..properties.words import translated
 from .factors import FACTORS, levels_of_factor
 from .study import StudyOperator
 
@@ -116,7 +117,7 @@ class LIMEN_OT_mend_problem(StudyOperator, bpy.types.Operator):
     def _go(self, context: bpy.types.Context) -> bool:
         problems = live.current_state(context.scene).problems
         if self.index >= len(problems):
-            self.report({"INFO"}, "This is mended already")
+            self.report({"INFO"}, translated("This is mended already"))
             return False
         self._problem = problems[self.index]
         if factor := factor_of(self._problem.path):

@@ -12,6 +12,7 @@ from ..core.dataset import write_file
 from ..core.study import Study
 from ..preferences import assets_dir, user_folder
 from ..properties import live
+from ..properties.words import translated
 from ..scene import compat, stage
 from ..scene.checks import Finding, checking
 from .errors import reporting
@@ -65,9 +66,11 @@ class LIMEN_OT_preflight(Stepping, bpy.types.Operator):
         errors = sum(finding.error for finding in result)
         notes = len(result) - errors
         if errors:
-            self.report({"WARNING"}, f"{errors} faults and {notes} notes in {self._views} views")
+            counts = errors, notes, self._views
+            self.report({"WARNING"}, translated("{} faults and {} notes in {:,} views", *counts))
         else:
-            self.report({"INFO"}, f"{self._views} views are in order, {notes} notes")
+            text = translated("{:,} views are in order, {} notes", self._views, notes)
+            self.report({"INFO"}, text)
 
 
 class LIMEN_OT_show_finding(StudyOperator, bpy.types.Operator):
@@ -115,7 +118,7 @@ class Estimate:
 
 
 _estimate: Estimate | None = None
-_UNMEASURED = Rates(0, 0, 0, 0, 0, 0)
+_UNMEASURED = Rates(0, 0, 0, 0, 0, 0, 0, 0)
 
 
 def estimate() -> Estimate | None:
@@ -190,7 +193,7 @@ class LIMEN_OT_measure(Stepping, bpy.types.Operator):
         """Keep the rates."""
         _keep_rates(self._key, result)
         look_at_cost(context.scene)
-        self.report({"INFO"}, "Measured")
+        self.report({"INFO"}, translated("Measured"))
 
 
 def _on_device(device: str, steps: Steps) -> Steps:

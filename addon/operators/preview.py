@@ -25,6 +25,7 @@ from ..core.study import CameraSetup, Study
 from ..preferences import assets_dir, limen_command
 from ..properties import live
 from ..properties.convert import camera_of, lighting_of
+from ..properties.words import translated
 from ..scene import lighting, preview, stage
 from ..scene.view import require_denoiser, set_up_view
 from .errors import EXPECTED, reporting
@@ -192,8 +193,9 @@ def _mix(scene: bpy.types.Scene, every: int = 1) -> None:
             _show(replace(shown, problem=""))
         return
     if missing := preview.missing_light(kept, item):
-        what = "its mix" if missing[0].startswith("lighting-") else ", ".join(missing)
-        _show(replace(shown, problem=f"{item.name} needs light that was not rendered: {what}"))
+        what = translated("its mix") if missing[0].startswith("lighting-") else ", ".join(missing)
+        said = translated("{} needs light that was not rendered: {}", item.name, what)
+        _show(replace(shown, problem=said))
         return
     picture = preview.compose(kept, item, setup, every)
     shown = replace(
@@ -301,7 +303,7 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
         options={"SKIP_SAVE"},
     )
     all_lightings: bpy.props.BoolProperty(
-        name="Light of All Lightings",
+        name="For All Lightings",
         description="Render what every lighting of the study needs; off: what the shown one needs",
         options={"SKIP_SAVE"},
     )
@@ -313,8 +315,10 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
     def description(cls, _context: bpy.types.Context, properties: Any) -> str:
         """Say what the button renders."""
         if properties.draft:
-            return f"Render the cell with at most {DRAFT_SAMPLES} samples a pixel: quick and noisy"
-        return "Render the cell as the batch will, to the same pixels"
+            return translated(
+                "Render the cell with at most {} samples a pixel: quick and noisy", DRAFT_SAMPLES
+            )
+        return translated("Render the cell as the batch will, to the same pixels")
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
@@ -360,7 +364,7 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
             return {"PASS_THROUGH"}  # a window that opens at the end handles events meanwhile
         if event.type == "ESC":
             self.cancel(context)
-            self.report({"INFO"}, "Preview stopped")
+            self.report({"INFO"}, translated("Preview stopped"))
             return {"CANCELLED"}
         if event.type != "TIMER":
             return {"RUNNING_MODAL"}
@@ -414,9 +418,10 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
         return (yield from preview.rendering(view, _folder() / "plates", wanted, _kept))
 
     def _tell(self, context: bpy.types.Context, done: int, total: int) -> None:
-        what = "a draft" if self.draft else "the preview"
-        step = f", step {done + 1} of {total}" if total > 1 else ""
-        context.workspace.status_text_set(f"Limen renders {what}{step}. Esc: stop")
+        what = translated("Draft") if self.draft else translated("Preview")
+        step = (done + 1, total) if total > 1 else (1, 1)
+        text = translated("{}: step {} of {}. Esc: stop", what, *step)
+        context.workspace.status_text_set(text)
         context.window_manager.progress_update(100 * done // max(1, total))
 
     def _finish(self, context: bpy.types.Context, rendered: preview.Preview) -> set[str]:
@@ -440,7 +445,7 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
         height, width = picture.pixels.shape[:2]
         _keep_file(_put_image(shown.name, picture.pixels, (width, height)), shown)
         _show(shown)
-        self.report({"INFO"}, f"Preview: image {shown.name}")
+        self.report({"INFO"}, translated("Preview: image {}", shown.name))
         return {"FINISHED"}
 
 
@@ -571,14 +576,14 @@ class LIMEN_OT_preview_as_camera(StudyOperator, bpy.types.Operator):
             return self._finish(context)
         self._timer = context.window_manager.event_timer_add(_LOOK_EVERY_S, window=context.window)
         context.window_manager.modal_handler_add(self)
-        context.workspace.status_text_set("Limen makes the camera's preview. Esc: stop")
+        context.workspace.status_text_set(translated("Limen makes the camera's preview. Esc: stop"))
         return {"RUNNING_MODAL"}
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         """Look whether the command is done; Esc stops it."""
         if event.type == "ESC":
             self.cancel(context)
-            self.report({"INFO"}, "Preview stopped")
+            self.report({"INFO"}, translated("Preview stopped"))
             return {"CANCELLED"}
         if event.type != "TIMER" or self._process.poll() is None:
             return {"PASS_THROUGH"}
@@ -606,7 +611,7 @@ class LIMEN_OT_preview_as_camera(StudyOperator, bpy.types.Operator):
             status = f"limen ended with status {self._process.returncode}"
             self.report({"ERROR"}, said.removeprefix("Error:").strip() or status)
             return {"CANCELLED"}
-        self.report({"INFO"}, f"Preview: {self._page}")
+        self.report({"INFO"}, translated("Preview: {}", self._page))
         if self.show and not bpy.app.background:
             bpy.ops.wm.url_open(url=self._page.as_uri())
         return {"FINISHED"}

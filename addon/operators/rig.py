@@ -13,6 +13,7 @@ from ..core.zones import lens_for
 from ..properties import live
 from ..properties.convert import add_level, camera_of
 from ..properties.exact import put_exact
+from ..properties.words import translated
 from ..scene import stage
 from ..scene.camera_rig import camera_pose, is_moved, set_optics
 from ..scene.test_person import (
@@ -23,7 +24,14 @@ from ..scene.test_person import (
 )
 from .errors import reporting
 from .study import StudyOperator, scene_study
-from .view import camera_count, camera_number, rig_pose, set_camera_number, show_cell
+from .view import (
+    camera_count,
+    camera_number,
+    check_camera_number,
+    rig_pose,
+    set_camera_number,
+    show_cell,
+)
 
 __all__ = ["CLASSES", "follow_study"]
 
@@ -117,9 +125,10 @@ class LIMEN_OT_keep_camera(MovedOperator, bpy.types.Operator):
         cell.azimuth = _nearest(setup.azimuths_deg, azimuth, around=360)
         cell.elevation = _nearest(setup.elevations_deg, elevation)
         show_cell(context)
-        said = f"{sum(added)} new levels: the rig has {camera_count(study)} cameras, not {cameras}"
+        counts = sum(added), camera_count(study), cameras
+        said = translated("{} new levels: the rig has {} cameras, not {}", *counts)
         if past > _SAME_DEG:
-            said += f"; turned by {past:.1f}° to look at the subject"
+            said += "; " + translated("turned by {:.1f}° to look at the subject", past)
         self.report({"INFO"}, said)
         return {"FINISHED"}
 
@@ -181,9 +190,7 @@ class LIMEN_OT_go_to_camera(StudyOperator, bpy.types.Operator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         """Show it."""
         study, _ = scene_study(context.scene)
-        count = camera_count(study)
-        if self.number > count:
-            raise StudyError([f"camera {self.number}: the rig has {count}, numbered from 1"])
+        check_camera_number(study, self.number)
         set_camera_number(context.scene.limen.cell, study, self.number)
         show_cell(context)
         return {"FINISHED"}
@@ -278,11 +285,12 @@ class LIMEN_OT_fit_lens(StudyOperator, bpy.types.Operator):
         put_exact(shown, {"lens_mm": rounded_mm})
         live.touch()
         wide, high = camera_of(shown).optics().fov_deg
-        self.report(
-            {"INFO"},
-            f"{rounded_mm:g} mm: {self.class_name} up to {self.distance_m:.4g} m, field of view "
-            f"{wide:.1f}° x {high:.1f}°",
+        reached = translated(self.class_name.capitalize()), self.distance_m
+        said = translated(
+            "{:g} mm: {} up to {:.4g} m, field of view {:.1f}° × {:.1f}°",
+            *(rounded_mm, *reached, wide, high),
         )
+        self.report({"INFO"}, said)
         return {"FINISHED"}
 
 

@@ -10,6 +10,7 @@ from ..core.study import SCENERIES, OwnScenery, StudyError
 from ..preferences import assets_dir
 from ..properties import live
 from ..properties.convert import add_scenery
+from ..properties.words import translated
 from ..scene.scenery import names_in
 from .errors import reporting
 from .factors import use_named
@@ -96,7 +97,7 @@ class LIMEN_OT_add_own_scenery(StudyOperator, bpy.types.Operator, ImportHelper):
         scenery = OwnScenery(name, self.collection, self.anchor, file_sha256(path))
         add_scenery(study, scenery)
         live.touch()
-        self.report({"INFO"}, f"Added the scenery {name}")
+        self.report({"INFO"}, translated("Added the scenery {}", name))
         return {"FINISHED"}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import bpy
 
 from ..properties import live
+from ..properties.words import translated
 from .errors import EXPECTED, reporting
 from .study import StudyOperator
 from .view import show_cell
@@ -47,7 +48,8 @@ class Stepping(StudyOperator):
         if not super().poll(context):
             return False
         if _work is not None:
-            cls.poll_message_set(f"{_work.title} goes on: wait, or press Esc")
+            title = translated(_work.title)
+            cls.poll_message_set(translated("{} goes on: wait, or press Esc", title))
             return False
         return True
 
@@ -80,7 +82,7 @@ class Stepping(StudyOperator):
         _work = Work(self.bl_label, 0, 1)
         self._timer = context.window_manager.event_timer_add(0.02, window=context.window)
         context.window_manager.modal_handler_add(self)
-        context.workspace.status_text_set(f"{self.bl_label}. Esc: stop")
+        context.workspace.status_text_set(translated("{}. Esc: stop", translated(self.bl_label)))
         return {"RUNNING_MODAL"}
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
@@ -89,7 +91,7 @@ class Stepping(StudyOperator):
         if event.type == "ESC" and event.value == "PRESS":
             self._clear(context)
             self._restore(context)
-            self.report({"INFO"}, f"{self.bl_label} stopped")
+            self.report({"INFO"}, translated("{} stopped", translated(self.bl_label)))
             return {"CANCELLED"}
         if event.type != "TIMER" or context.scene is not self._scene:
             return {"PASS_THROUGH"}

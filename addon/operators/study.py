@@ -21,6 +21,7 @@ from ..core.study.reading import library_poses
 from ..preferences import assets_dir
 from ..properties import live
 from ..properties.convert import show_study, study_of
+from ..properties.words import translated
 from ..scene import compat, stage
 from ..scene.scenery import declare_own
 from ..scene.view import find_parts
@@ -130,7 +131,9 @@ class StudyOperator:
             return False
         if not stage.shows_study(context.scene):
             name = stage.stage_scene().name
-            cls.poll_message_set(f"This scene is a copy: the study is edited in the scene {name}")
+            cls.poll_message_set(
+                translated("This scene is a copy: the study is edited in the scene {}", name)
+            )
             return False
         return True
 
@@ -212,7 +215,8 @@ class LIMEN_OT_save_study(StudyOperator, bpy.types.Operator):
             raise StudyError(["Study has no file yet: save it as one first"])
         check_file(context.scene)
         save_scene_study(context.scene, context.scene.limen.study_path)
-        self.report({"INFO"}, f"Saved {bpy.path.basename(context.scene.limen.study_path)}")
+        name = bpy.path.basename(context.scene.limen.study_path)
+        self.report({"INFO"}, translated("Saved {}", name))
         return {"FINISHED"}
 
 
@@ -237,7 +241,7 @@ class LIMEN_OT_save_study_as(StudyOperator, bpy.types.Operator, ExportHelper):
         """Save it, and go on with that file."""
         save_scene_study(context.scene, self.filepath)
         context.scene.limen.study_path = self.filepath
-        self.report({"INFO"}, f"Saved {bpy.path.basename(self.filepath)}")
+        self.report({"INFO"}, translated("Saved {}", bpy.path.basename(self.filepath)))
         return {"FINISHED"}
 
 

@@ -8,12 +8,13 @@ import bpy
 from ..core import seeds
 from ..core.asset_check import check_assets, licensed_bodies
 from ..core.assets import EMBEDDED_BODIES, file_sha256
-from ..core.poses import load_poses
+from ..core.poses import find_pose, is_pose, load_poses, mirrored_name
 from ..core.study import RANDOM_BETAS, RANDOM_BETAS_LIMIT, StudyError
 from ..preferences import assets_dir, show_asset_notes
 from ..properties import live
 from ..properties.convert import add_level, put_betas
 from ..properties.groups import LimenSettings, LimenSubject
+from ..properties.words import translated
 from ..scene.checks import check_person
 from ..scene.view import place_person
 from .errors import reporting
@@ -146,10 +147,15 @@ class LIMEN_OT_add_pose(StudyOperator, bpy.types.Operator):
 
     @reporting
     def execute(self, context: bpy.types.Context) -> set[str]:
-        """Add it; while the study shows all poses of its actions, its action is enough."""
+        """Add it; while the study shows all poses of its actions, its action is enough.
+
+        All of them means none of their mirror images: with one of those, the poses are listed.
+        """
         study = context.scene.limen.study
         pose = _pose_named(self.pose)
-        _use(study.actions, load_poses()[pose].action)
+        if study.all_poses and pose not in load_poses():
+            _list_poses(study)
+        _use(study.actions, find_pose(pose).action)
         if not study.all_poses:
             _use(study.poses, pose)
         live.touch()
@@ -172,22 +178,51 @@ class LIMEN_OT_remove_pose(StudyOperator, bpy.types.Operator):
         """Remove it; the study then lists its poses."""
         study = context.scene.limen.study
         pose = _pose_named(self.pose)
-        action = load_poses()[pose].action
+        action = find_pose(pose).action
         if action not in study.actions or not study.actions[action].used:
             raise StudyError([f"The study does not show the pose '{pose}'"])
         if study.all_poses:
-            study.poses.clear()
-            study.all_poses = False  # which lists all that were shown
+            _list_poses(study)
         _remove(study.poses, pose)
-        if not any(load_poses()[i.name].action == action for i in study.poses if i.used):
+        if not any(find_pose(i.name).action == action for i in study.poses if i.used):
             _remove(study.actions, action)
         live.touch()
         return {"FINISHED"}
 
 
+class LIMEN_OT_mirror_pose(StudyOperator, bpy.types.Operator):
+    """Show the mirror image of the pose that is shown: left and right change places."""
+
+    bl_idname = "limen.mirror_pose"
+    bl_label = "Mirror Pose"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        """Return whether a person stands in the scene."""
+        if not super().poll(context):
+            return False
+        if not standing("pose"):
+            cls.poll_message_set("Place the rig with a person first")
+            return False
+        return True
+
+    @reporting
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        """Show it, as the gallery shows a pose."""
+        show_level(context, "pose", mirrored_name(standing("pose")))
+        return {"FINISHED"}
+
+
+def _list_poses(study: bpy.types.PropertyGroup) -> None:
+    """Have a study that shows all poses of its actions list them."""
+    study.poses.clear()
+    study.all_poses = False  # which lists all that were shown
+
+
 def _pose_named(name: str) -> str:
     pose = name or standing("pose")
-    if pose not in load_poses():
+    if not is_pose(pose):
         raise StudyError([f"There is no pose '{pose}'" if pose else "Place the rig first"])
     return pose
 
@@ -281,9 +316,11 @@ class LIMEN_OT_check_person(StudyOperator, bpy.types.Operator):
         faults = check_person(study, spec, place_person(study, spec, assets), assets)
         context.scene.limen.person.faults = "\n".join(faults)
         if faults:
-            self.report({"WARNING"}, f"The person {'; it '.join(faults[:_SHOWN_FAULTS])}")
+            text = translated("The person: {}", "; ".join(faults[:_SHOWN_FAULTS]))
+            self.report({"WARNING"}, text)
         else:
-            self.report({"INFO"}, "The person stands on the ground and not through itself")
+            text = translated("The person stands on the ground and not through itself")
+            self.report({"INFO"}, text)
         return {"FINISHED"}
 
 
@@ -310,9 +347,11 @@ class LIMEN_OT_check_assets(bpy.types.Operator):
         faults = [note.text for note in notes if note.state == "fault"]
         found = sum(note.state == "found" for note in notes)
         if faults:
-            self.report({"WARNING"}, f"{faults[0]} ({len(faults)} faults, {found} found)")
+            text = translated("{} ({} faults, {} found)", faults[0], len(faults), found)
+            self.report({"WARNING"}, text)
         else:
-            self.report({"INFO"}, f"Nothing is wrong in {assets_dir(context)}: {found} found")
+            text = translated("Nothing is wrong in {}: {} found", assets_dir(context), found)
+            self.report({"INFO"}, text)
         return {"FINISHED"}
 
 
@@ -322,6 +361,7 @@ CLASSES = (
     LIMEN_OT_reset_shape,
     LIMEN_OT_add_pose,
     LIMEN_OT_remove_pose,
+    LIMEN_OT_mirror_pose,
     LIMEN_OT_use_texture,
     LIMEN_OT_number_texture,
     LIMEN_OT_check_person,

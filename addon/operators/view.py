@@ -7,9 +7,10 @@ import bpy
 
 from ..core.factors import ViewSpec, view_of
 from ..core.optics import CameraPose, look_at_pose
-from ..core.poses import load_poses
-from ..core.study import Study
+from ..core.poses import find_pose
+from ..core.study import Study, StudyError
 from ..preferences import assets_dir
+from ..properties.words import translated
 from ..scene import lighting, stage
 from ..scene.checks import stand_faults
 from ..scene.subject import PlacedSubject
@@ -22,6 +23,7 @@ __all__ = [
     "camera_count",
     "camera_number",
     "cell_view",
+    "check_camera_number",
     "levels_of",
     "light_cell",
     "note_stand",
@@ -45,7 +47,7 @@ def cell_view(scene: bpy.types.Scene, study: Study) -> ViewSpec:
         subject = subjects[_present(cell.subject, list(subjects))]
         pose = _present(cell.pose, study.poses)
         factors |= {
-            "action": load_poses()[pose].action,
+            "action": find_pose(pose).action,
             "pose": pose,
             "subject": subject.name,
             "texture": _present(cell.texture, subject.textures),
@@ -186,6 +188,8 @@ class LIMEN_OT_show_cell(StudyOperator, bpy.types.Operator):
                 allowed = ", ".join(levels[name])
                 self.report({"ERROR"}, f"{name} '{level}' is not in the study: it has {allowed}")
                 return {"CANCELLED"}
+        if self.camera:
+            check_camera_number(study, self.camera)
         cell = context.scene.limen.cell
         for name, level in wanted.items():
             setattr(cell, name, level)
@@ -212,6 +216,17 @@ def camera_count(study: Study) -> int:
     """Return how many cameras a study's rig has, at all distances."""
     camera = study.camera
     return len(camera.distances_m) * len(camera.azimuths_deg) * len(camera.elevations_deg)
+
+
+def check_camera_number(study: Study, number: int) -> None:
+    """Check that a study's rig has a camera of a number.
+
+    Raises:
+        StudyError: It has not.
+    """
+    count = camera_count(study)
+    if not 1 <= number <= count:
+        raise StudyError([f"camera {number}: the rig has {count}, numbered from 1"])
 
 
 def camera_number(cell: Any, study: Study) -> int:
@@ -253,8 +268,9 @@ class LIMEN_OT_step(StudyOperator, bpy.types.Operator):
     @classmethod
     def description(cls, _context: bpy.types.Context, properties: Any) -> str:
         """Say which way and of what."""
-        way = "next" if properties.step > 0 else "previous"
-        return f"Show the {way} {properties.factor}"
+        if properties.step > 0:
+            return translated("Show the next one, after the last the first")
+        return translated("Show the previous one, before the first the last")
 
     @reporting
     def execute(self, context: bpy.types.Context) -> set[str]:

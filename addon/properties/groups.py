@@ -4,12 +4,14 @@ Names, units and ranges are those of the study file. Collections hold the levels
 one that is not ``used`` stays in the list and out of the study.
 """
 
+import contextlib
 import json
 import math
 
 import bpy
 
-from ..core.optics import load_sensors
+from ..core.optics import Sensor, load_sensors
+from ..core.photometry import illuminance_text, read_illuminance_lx
 from ..core.poses import load_poses
 from ..core.standards import band_midpoint, class_of, load_scales
 from ..core.study import RANDOM_BETAS
@@ -42,9 +44,15 @@ def _words(name: str) -> str:
     return name.replace("_", " ").replace("-", " ").capitalize()
 
 
+def _sensor_title(sensor: Sensor) -> str:
+    """Return how a preset is called: as its source spells it, where that begins with its name."""
+    spelt = sensor.source.partition(":")[0]
+    return spelt if spelt.lower() == sensor.name else _words(sensor.name)
+
+
 # Blender shows an enum's texts from where they lie: they must outlive the call that made them.
 _SENSOR_ITEMS = [
-    *((s.name, _words(s.name), s.source) for s in load_sensors().values()),
+    *((s.name, _sensor_title(s), s.source) for s in load_sensors().values()),
     (_OWN, "Own", "A sensor with a size and a resolution of its own"),
 ]
 _SCALE_ITEMS = [(s.name, s.title, s.source) for s in load_scales().values()]
@@ -104,6 +112,17 @@ def _set_stops(lighting: "LimenLighting", stops: float) -> None:
     lighting.illuminance_lx = _illuminance_before_lx(lighting) * 2**stops
 
 
+def _illuminance(lighting: "LimenLighting") -> str:
+    return illuminance_text(lighting.illuminance_lx, figures=6)
+
+
+def _type_illuminance(lighting: "LimenLighting", typed: str) -> None:
+    if typed == lighting.illuminance:  # left as it is, with all its digits
+        return
+    with contextlib.suppress(ValueError):  # what is no illuminance changes nothing
+        lighting.illuminance_lx = read_illuminance_lx(typed)
+
+
 def _illuminance_before_lx(lighting: "LimenLighting") -> float:
     try:
         return float(json.loads(lighting.made_of)["illuminance_lx"])
@@ -131,6 +150,13 @@ class LimenLighting(bpy.types.PropertyGroup):
         soft_max=120_000,
         precision=3,
         update=_light_edited,
+    )
+    illuminance: bpy.props.StringProperty(
+        name="Illuminance",
+        description="On an unobstructed horizontal plate, in lux: type a number, as 1500 or 0.3",
+        get=_illuminance,
+        set=_type_illuminance,
+        options={"SKIP_SAVE"},
     )
     stops: bpy.props.FloatProperty(
         name="Stops",
@@ -529,7 +555,7 @@ class LimenLight(bpy.types.PropertyGroup):
         name="Lighting", description="Chosen in the list", min=0, update=_lighting_chosen
     )
     all_lightings: bpy.props.BoolProperty(
-        name="Light of All Lightings",
+        name="For All Lightings",
         description="Render what every lighting of the study needs, to change between them at "
         "once; off: what the shown one needs",
     )

@@ -11,18 +11,20 @@ import bpy.utils.previews
 import numpy as np
 from numpy.typing import NDArray
 
+from ..properties.words import marked, translated
+
 __all__ = ["bearing_name", "compass_icon_id", "register", "unregister"]
 
 _SIDE_PX = 128
 _BEARINGS = (
-    "north",
-    "north-east",
-    "east",
-    "south-east",
-    "south",
-    "south-west",
-    "west",
-    "north-west",
+    marked("north"),
+    marked("north-east"),
+    marked("east"),
+    marked("south-east"),
+    marked("south"),
+    marked("south-west"),
+    marked("west"),
+    marked("north-west"),
 )
 _SUN, _MOON, _GLOW = (1.0, 0.85, 0.35), (0.85, 0.92, 1.0), (1.0, 0.5, 0.2)
 _RIM, _SKY, _CAMERA = (0.75, 0.75, 0.75), (0.22, 0.27, 0.34), (0.45, 0.75, 1.0)
@@ -30,8 +32,8 @@ _pictures: bpy.utils.previews.ImagePreviewCollection | None = None
 
 
 def bearing_name(azimuth_deg: float) -> str:
-    """Return the nearest of eight names of compass bearings; 0 is north, 90 east."""
-    return _BEARINGS[round(azimuth_deg / 45) % 8]
+    """Return the nearest of eight names of compass bearings, translated; 0 is north, 90 east."""
+    return translated(_BEARINGS[round(azimuth_deg / 45) % 8])
 
 
 def compass_icon_id(

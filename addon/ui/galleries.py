@@ -9,7 +9,7 @@ from typing import Any
 import bpy
 
 from ..core.appearance import looks
-from ..core.poses import load_poses
+from ..core.poses import find_pose, is_pose, load_poses, written_name
 from ..operators.library import licensed_images, offered, standing
 from .thumbnails import file_icon_id, icon_id
 
@@ -32,6 +32,9 @@ def _number(factor: str, name: str) -> int:
 def _icon(factor: str, name: str) -> int:
     if factor == "texture" and (files := licensed_images(bpy.context).get(name)):
         return file_icon_id(Path(next(iter(files.values()))))
+    if factor == "pose":
+        written = written_name(name, load_poses())
+        return icon_id("poses", written, mirrored=written != name)
     # Some of Limen's textures have a second name.
     return icon_id(_KINDS[factor], looks().get(name, name))
 
@@ -91,8 +94,8 @@ def _label(factor: str, name: str) -> str:
 
 
 def _description(factor: str, name: str) -> str:
-    if factor == "pose" and name in load_poses():
-        return load_poses()[name].title
+    if factor == "pose" and is_pose(name):
+        return find_pose(name).title
     return name
 
 

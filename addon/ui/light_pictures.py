@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.lighting import Lighting
-from ..operators.lighting import all_presets, own_presets
+from ..core.photometry import illuminance_text
+from ..operators.lighting import all_presets, own_pictures, own_presets
 from ..operators.preview import Shown, on_preview
-from .thumbnails import icon_id
+from ..properties.words import marked, translated
+from .thumbnails import file_icon_id, icon_id
 
 __all__ = [
-    "illuminance_text",
     "preset_icon_id",
     "preview_icon_id",
     "register",
@@ -22,21 +23,35 @@ __all__ = [
 ]
 
 _SIDE_PX = 256
+_BANDS = {"day": marked("Day"), "evening": marked("Evening"), "night": marked("Night")}
 _KEY = "preview {}"
 _pictures: bpy.utils.previews.ImagePreviewCollection | None = None
 _count = 0
 _items: list[tuple[str, str, str, int, int]] = []
 
 
-def illuminance_text(illuminance_lx: float) -> str:
-    """Return an illuminance as it is read: 90,000 lx, 8 lx, 0.065 lx."""
-    figures = float(f"{illuminance_lx:.3g}")
-    return f"{figures:,.0f} lx" if figures >= 100 else f"{figures:g} lx"
-
-
 def preset_icon_id(name: str) -> int:
-    """Return the icon of a lighting preset, 0 where it has no picture."""
-    return icon_id("lightings", name)
+    """Return the icon of a lighting: its own picture, else one that has its light, else 0."""
+    if name in own_pictures():
+        path, changed_ns = own_pictures()[name]
+        return file_icon_id(path, changed_ns)
+    return icon_id("lightings", name) or icon_id("lightings", _like(name))
+
+
+def _like(name: str) -> str:
+    """Return the preset of Limen's that has the same light as an own one: its picture serves."""
+    own = own_presets().get(name)
+    if own is None:
+        return ""
+    layers = {part.layer for part in own.components}
+    return next(
+        (
+            preset.name
+            for preset in all_presets().values()
+            if preset.band == own.band and layers == {part.layer for part in preset.components}
+        ),
+        "",
+    )
 
 
 # --- the last preview ----------------------------------------------------------------------------
@@ -93,8 +108,10 @@ def _label(item: Lighting) -> str:
 
 
 def _description(item: Lighting) -> str:
-    whose = "Your preset" if item.name in own_presets() else "A preset of Limen's"
-    return f"{whose} for the {item.band}, {illuminance_text(item.illuminance_lx)}"
+    whose = marked("A preset of Limen's: {}, {}")
+    if item.name in own_presets():
+        whose = marked("Your preset: {}, {}")
+    return translated(whose, translated(_BANDS[item.band]), illuminance_text(item.illuminance_lx))
 
 
 class LimenLightPresets(bpy.types.PropertyGroup):

@@ -18,7 +18,6 @@ import blf
 import bpy
 import gpu
 import numpy as np
-from bpy.app.translations import pgettext_iface as translated
 from bpy_extras.view3d_utils import location_3d_to_region_2d
 from gpu_extras.batch import batch_for_shader
 from mathutils import Matrix, Vector
@@ -32,6 +31,7 @@ from ..core.zones import Zone, class_distances_m, clip_convex
 from ..operators.rig import follow_study
 from ..preferences import Colour, in_feet, zone_colours
 from ..properties import live
+from ..properties.words import translated
 from ..scene.compat import linear_picture_shader
 from ..scene.test_person import find_test_person
 from .readout import (

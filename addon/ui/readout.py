@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import bpy
-from bpy.app.translations import pgettext_iface as translated
 
 from ..core.optics import Camera, CameraPose
 from ..core.standards import Scale, class_of, load_scales
@@ -16,6 +15,7 @@ from ..operators.view import camera_count, camera_number
 from ..preferences import in_feet
 from ..properties import live
 from ..properties.convert import camera_of
+from ..properties.words import translated
 from ..scene.camera_rig import camera_pose, is_moved
 from ..scene.subject import SUBJECT
 from ..scene.test_person import find_test_person
@@ -198,7 +198,7 @@ def subject_lines(context: bpy.types.Context, reading: Reading) -> list[tuple[st
     lines = []
     if study is not None:
         number, count = camera_number(scene.limen.cell, study), camera_count(study)
-        lines.append((translated("Camera"), translated("{} of {}").format(number, count)))
+        lines.append((translated("Camera"), translated("{} of {}", number, count)))
     if density is None:
         lines.append((translated("Subject"), translated("behind the camera")))
     else:
@@ -207,7 +207,7 @@ def subject_lines(context: bpy.types.Context, reading: Reading) -> list[tuple[st
         height_px = height_in_pixels(reading.camera, reading.pose, foot, height_m)
         tall = _NOTHING if height_px is None else f"{height_px:.0f} px"
         lines += [
-            (translated("Density at subject"), density_text(density, feet)),
+            (translated("Density"), density_text(density, feet)),
             (translated("Class"), class_title(class_of(density, reading.scale))),
             (translated("Distance"), distance_text(reading.camera.focal_px / density, feet)),
             (translated("Person"), f"{tall}  ({distance_text(height_m, feet)})"),

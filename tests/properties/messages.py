@@ -1,18 +1,29 @@
-"""Every English text that the sidebar shows as it stands; run it to see what is not translated."""
+"""Every English text that the sidebar shows; run it to see what is not translated."""
 
 import ast
 import os
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import bpy
 
-__all__ = ["english_texts", "missing", "registered", "translated", "unused"]
+__all__ = [
+    "blanks",
+    "english_texts",
+    "missing",
+    "put_together",
+    "registered",
+    "translated",
+    "unused",
+]
 
 ADDON = Path(__file__).parents[2] / "addon"
 DRAWN = ("label", "operator", "prop", "column", "progress", "popup_menu", "template_list")
-HELPERS = ("_fact",)  # functions of the panels that draw what they are given
+TOLD = ("report", "poll_message_set", "status_text_set")
+HELPERS = ("fact",)  # functions of the panels that draw what they are given
+SENTENCES = ("translated", "marked")  # their first argument is looked up
 # Names of things, the same in every language; and where a number comes from.
 NAMES = {"CPU", "GPU", "OpenImageDenoise", "NLM", "BM3D", ""}
 SOURCES = ("sensor", "scale")  # enums whose items are sensors and standards
@@ -48,6 +59,8 @@ def _of_code() -> Iterator[str]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in HELPERS:
                 yield from _constants(node.args)
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in SENTENCES:
+                yield from _constants(node.args[:1])
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             said = {key.arg: key.value for key in node.keywords}
@@ -63,6 +76,30 @@ def _constants(nodes: list[ast.expr]) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
+
+
+def put_together() -> list[str]:
+    """Return where a text is drawn or told that has words in an f-string: nobody translates it."""
+    found = []
+    for path in sorted(ADDON.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            texts = [key.value for key in node.keywords if key.arg in ("text", "heading", "title")]
+            if node.func.attr in TOLD and "ERROR" not in ast.unparse(node):  # faults are English
+                texts = node.args
+            elif node.func.attr not in DRAWN:
+                continue
+            for text in (text for text in texts if isinstance(text, ast.JoinedStr)):
+                words = " ".join(_constants(text.values))
+                if re.search("[A-Za-z]{4}", words):
+                    found.append(f"{path.name}:{node.lineno}: {ast.unparse(text)}")
+    return found
+
+
+def blanks(text: str) -> list[str]:
+    """Return the places of a sentence that are filled in, as ``{:,}``, in any order."""
+    return sorted(re.findall(r"\{[^}]*\}", text))
 
 
 def english_texts() -> set[str]:

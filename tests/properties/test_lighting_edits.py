@@ -76,6 +76,29 @@ def test_edits_are_taken_back_exactly(preset, percent, stops):
     assert lighting_of(item) == preset
 
 
+def test_an_illuminance_is_shown_with_the_digits_that_it_has_and_taken_as_it_is_typed():
+    item = shown(PRESETS["noon_south"])
+    assert item.illuminance == "90,000 lx"
+    for typed, lux, said in (
+        ("1500", 1500, "1,500 lx"),
+        ("0.3 lx", 0.3, "0.3 lx"),
+        ("12,345.6", 12345.6, "12,345.6 lx"),
+        ("much", 12345.6, "12,345.6 lx"),  # is no illuminance
+        ("-3", 12345.6, "12,345.6 lx"),
+    ):
+        item.illuminance = typed
+        assert lighting_of(item).illuminance_lx == pytest.approx(lux)
+        assert item.illuminance == said
+
+
+def test_an_illuminance_that_is_confirmed_keeps_the_digits_that_are_not_shown():
+    item = shown(PRESETS["noon_south"])
+    item.illuminance_lx = 1234.5678
+    before = lighting_of(item)
+    item.illuminance = str(item.illuminance)
+    assert lighting_of(item) == before
+
+
 def test_a_stop_more_is_twice_the_light():
     item = shown(PRESETS["night"])
     item.stops = 1

@@ -1,6 +1,8 @@
 """What every operator and property of the sidebar owes its user."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import bpy
@@ -22,6 +24,12 @@ def blender():
     bpy.ops.wm.read_factory_settings(use_empty=True)
     if not hasattr(bpy.types.Scene, "limen"):
         limen.register()
+
+
+def test_a_script_that_registers_the_add_on_ends_as_it_should(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import bpy, limen\nlimen.register()\nbpy.ops.limen.new_study()\n")
+    subprocess.run([sys.executable, script], check=True, timeout=120)
 
 
 def operators() -> list[type]:

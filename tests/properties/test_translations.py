@@ -24,6 +24,15 @@ def test_no_translation_is_left_of_a_text_that_is_gone():
     assert messages.unused() == []
 
 
+def test_a_text_with_values_in_it_is_a_sentence_that_can_be_translated():
+    assert messages.put_together() == []
+
+
+def test_a_translation_has_the_places_of_its_sentence():
+    for english, chinese in messages.translated().items():
+        assert messages.blanks(english) == messages.blanks(chinese), english
+
+
 def test_translations_are_chinese_and_end_without_a_full_stop():
     for english, chinese in messages.translated().items():
         assert any("\u4e00" <= letter <= "\u9fff" for letter in chinese), english

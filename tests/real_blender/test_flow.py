@@ -103,9 +103,16 @@ def flow(installed, tmp_path_factory):
         keep(window, "batch done")
         window.click("Contact Sheet")
         window.wait("area_of('IMAGE_EDITOR')[1] is not None", 120)
+        window.until(lambda: shows_a_picture(window))  # a new window is black at first
         keep(window, "contact sheet")
         seen["views"] = window.value(f"[view.view_id for view in {LIVE}.state().views]")
     return seen
+
+
+def shows_a_picture(window) -> bool:
+    """Whether the image editor shows more than its grey background and the texts over it."""
+    height, width = (seen := window.region_picture("IMAGE_EDITOR", "WINDOW")).shape[:2]
+    return float(seen[height // 4 : -height // 4, width // 4 : -width // 4].std()) > 5
 
 
 def test_the_rig_is_placed_and_the_next_camera_is_another_view(flow):

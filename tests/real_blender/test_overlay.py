@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import time
 from pathlib import Path
@@ -16,7 +15,9 @@ pytestmark = pytest.mark.real_blender
 
 INSIDE = Path(__file__).parent / "inside"
 SCREEN = (1600, 900)
-DRAW_S = 0.012  # 4 ms are promised, on an idle machine: three times that is a fault anywhere
+DRAW_S = 0.004  # promised, where a graphics card draws
+# Here the processor draws: 32 texts alone take 1 ms in Blender 4.3, and 3 to 4 ms in 5.2.
+SOFTWARE = 2
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +73,15 @@ def test_the_camera_object_follows_the_lens_of_the_study(report):
     assert report["lens after"] / report["lens before"] == pytest.approx(6.95 / 2.8, rel=1e-3)
 
 
-def test_drawing_takes_milliseconds(report):
-    scene, screen = report["times"]["scene"], report["times"]["screen"]
-    assert min(len(scene), len(screen)) >= 5  # it was drawn, and under a moving camera
-    assert statistics.median(scene) + statistics.median(screen) < DRAW_S
+@pytest.mark.parametrize(
+    ("moved", "most_s"), [("view", SOFTWARE * DRAW_S), ("camera", 2 * SOFTWARE * DRAW_S)]
+)
+def test_32_cameras_and_zones_are_drawn_in_milliseconds(report, moved, most_s):
+    assert report["cameras"] == 32
+    frames_s = sorted(map(sum, zip(*report["times"][moved].values(), strict=False)))
+    assert len(frames_s) >= 8  # it was drawn
+    # The least of several: others at work here take the processor's caches.
+    assert frames_s[0] < most_s, frames_s
 
 
 def test_the_chip_was_made_and_nothing_is_left_after_unregistering(report):

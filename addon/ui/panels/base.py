@@ -1,15 +1,18 @@
 """What Limen's panels share."""
 
-import textwrap
+import re
+from functools import lru_cache
 
+import blf
 import bpy
 
 from ..thumbnails import panel_icon_id
 
-__all__ = ["LimenPanel", "StudyPanel", "stepper", "wrapped"]
+__all__ = ["BESIDE_BUTTON", "IN_BOX", "LimenPanel", "StudyPanel", "fact", "stepper", "wrapped"]
 
-_LETTERS_PER_PX = 0.145  # of the sidebar's width, at interface scale 1
-_LETTERS_LEAST = 20
+_FONT = 0
+_MARGIN_PX, _LEAST_PX = 82, 60  # tabs, edges and an icon; at interface scale 1
+IN_BOX, BESIDE_BUTTON = 8, 38  # pixels that a box takes, and a box with a button in it
 
 
 class LimenPanel:
@@ -47,7 +50,52 @@ def stepper(layout: bpy.types.UILayout, factor: str, label: str) -> None:
             row.label(text=label, translate=False)
 
 
-def wrapped(text: str, context: bpy.types.Context, less: int = 0) -> list[str]:
-    """Return a text's lines, as wide as the sidebar is now, or by some letters less."""
-    width = context.region.width / context.preferences.system.ui_scale
-    return textwrap.wrap(text, max(_LETTERS_LEAST, int(width * _LETTERS_PER_PX) - less))
+def fact(column: bpy.types.UILayout, name: str, value: str) -> None:
+    """Draw a name on the left and its value on the right."""
+    row = column.row()
+    row.label(text=name)
+    right = row.row()
+    right.alignment = "RIGHT"
+    right.label(text=value, translate=False)
+
+
+def wrapped(text: str, context: bpy.types.Context, less_px: int = 0) -> list[str]:
+    """Return a text's lines, as wide as an icon leaves of the sidebar now.
+
+    Args:
+        text: The text.
+        context: Of the panel.
+        less_px: How much of the width something else takes, at interface scale 1.
+    """
+    preferences = context.preferences
+    scale = preferences.system.ui_scale
+    room_px = context.region.width - (_MARGIN_PX + less_px) * scale
+    points = preferences.ui_styles[0].widget.points * scale
+    return list(_lines_of(" ".join(text.split()), max(_LEAST_PX * scale, room_px), points))
+
+
+@lru_cache(maxsize=256)
+def _lines_of(text: str, room_px: float, points: float) -> tuple[str, ...]:
+    blf.size(_FONT, points)
+    lines, line = [], ""
+    for part in _PART.findall(text):
+        if line and blf.dimensions(_FONT, (line + part).rstrip())[0] > room_px:
+            lines.append(line.rstrip())
+            line = ""
+        line += part
+        while len(line) > 1 and blf.dimensions(_FONT, line.rstrip())[0] > room_px:  # a path, say
+            fits = next(
+                i
+                for i in range(len(line) - 1, 0, -1)
+                if i == 1 or blf.dimensions(_FONT, line[:i])[0] <= room_px
+            )
+            lines.append(line[:fits])
+            line = line[fits:]
+    return (*lines, line.rstrip()) if line.strip() else tuple(lines)
+
+
+# Between words, and between Chinese letters; none of them begins a line with a comma.
+_WIDE = r"[\u2e80-\u9fff\uff00-\uffef]"
+_PART = re.compile(
+    rf"{_WIDE}[\u3000-\u303f\uff00-\uff0f\uff1a-\uff1f]*\s*|(?:(?!{_WIDE})\S)+\s*|\s+"
+)

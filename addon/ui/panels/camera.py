@@ -9,6 +9,7 @@ from ...core.zones import class_distances_m
 from ...operators.view import camera_count, camera_number
 from ...preferences import in_feet
 from ...properties import live
+from ...properties.words import marked, translated
 from ...scene.camera_rig import is_moved
 from ..readout import class_title, density_text, distance_text, shown_optics
 from .base import StudyPanel, stepper
@@ -35,7 +36,7 @@ class LIMEN_PT_camera(StudyPanel, bpy.types.Panel):
             return
         number = camera_number(settings.cell, study)
         row = layout.row(align=True)
-        stepper(row, "camera", f"Camera {number} of {camera_count(study)}")
+        stepper(row, "camera", translated("Camera {} of {}", number, camera_count(study)))
         row.operator("limen.go_to_camera", text="", icon="VIEWZOOM")
         if context.scene.camera is not None and is_moved(context.scene.camera):
             box = layout.box()
@@ -130,10 +131,11 @@ class LIMEN_PT_rig(StudyPanel, bpy.types.Panel):
             for band in camera.bands:
                 column.prop(band, "used", text=class_title(band.name), translate=False)
         else:
-            unit = "px/m" if camera.distance_by == "densities_px_per_m" else "m"
-            _numbers(layout, "distance", f"Distances ({unit})", getattr(camera, camera.distance_by))
-        _numbers(layout, "azimuth", "Azimuths (°)", camera.azimuths_deg)
-        _numbers(layout, "elevation", "Elevations (°)", camera.elevations_deg)
+            by_density = camera.distance_by == "densities_px_per_m"
+            title = marked("Densities (px/m)") if by_density else marked("Distances (m)")
+            _numbers(layout, "distance", title, getattr(camera, camera.distance_by))
+        _numbers(layout, "azimuth", marked("Azimuths (°)"), camera.azimuths_deg)
+        _numbers(layout, "elevation", marked("Elevations (°)"), camera.elevations_deg)
 
 
 def _numbers(layout: bpy.types.UILayout, factor: str, title: str, levels: Any) -> None:
@@ -147,7 +149,7 @@ def _numbers(layout: bpy.types.UILayout, factor: str, title: str, levels: Any) -
         spread.factor = factor
     row.operator("limen.add_level", text="", icon="ADD").factor = factor
     if len(levels) > _LEVELS_SHOWN:
-        column.label(text=f"{len(levels)}: see Factors")
+        column.label(text=translated("{}: see Factors", len(levels)), translate=False)
         return
     grid = column.grid_flow(row_major=True, columns=2, even_columns=True, align=True)
     for i, level in enumerate(levels):

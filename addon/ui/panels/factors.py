@@ -11,6 +11,7 @@ from ...operators.factors import FACTORS, levels_of_factor, unit_of
 from ...operators.subject import chosen_subject
 from ...properties import live
 from ...properties.groups import FACTOR_ITEMS, LimenSettings
+from ...properties.words import translated
 from .base import StudyPanel
 
 __all__ = ["CLASSES"]
@@ -59,7 +60,8 @@ class LIMEN_PT_factors(StudyPanel, bpy.types.Panel):
             layout.label(text="Add a subject first", icon="INFO")
             return
         if factor == "texture":
-            layout.label(text=f"Textures of {chosen_subject(settings).name}", translate=False)
+            name = chosen_subject(settings).name
+            layout.label(text=translated("Textures of {}", name), translate=False)
         if factor == "pose":
             layout.prop(settings.study, "all_poses", text="All poses of the actions")
             if settings.study.all_poses:
@@ -97,8 +99,11 @@ def _draw_table(layout: bpy.types.UILayout, settings: LimenSettings) -> None:
         cross, _ = _counts(state.text)
         lightings = len(state.study.lightings)
         column = layout.column(align=True)
-        column.label(text=f"Full cross: {cross:,} views of a person", translate=False)
-        column.label(text=f"In {lightings} lightings: {cross * lightings:,} images")
+        for text in (
+            translated("Full cross: {:,} views of a person", cross),
+            translated("In {} lightings: {:,} images", lightings, cross * lightings),
+        ):
+            column.label(text=text, translate=False)
 
 
 def _used(settings: LimenSettings, key: str) -> int:
@@ -154,15 +159,19 @@ class LIMEN_PT_sampling(StudyPanel, bpy.types.Panel):
             if state.study is not None:
                 cross, most = _counts(state.text)
                 column = layout.column(align=True)
-                column.label(text=f"Largest even sample: {most:,}", translate=False)
-                column.label(text=f"All: {cross:,}", translate=False)
+                for text in (
+                    translated("Largest even sample: {:,}", most),
+                    translated("All: {:,}", cross),
+                ):
+                    column.label(text=text, translate=False)
         layout.prop(study, "all_backgrounds")
         if not study.all_backgrounds:
             layout.prop(study, "person_free")
         if state.study is not None:
             persons = sum(view.target_present for view in state.views)
             free = len(state.views) - persons
-            layout.label(text=f"{persons:,} with a person, {free:,} without", translate=False)
+            text = translated("{:,} with a person, {:,} without", persons, free)
+            layout.label(text=text, translate=False)
 
 
 CLASSES = (LIMEN_UL_levels, LIMEN_PT_factors, LIMEN_PT_sampling)

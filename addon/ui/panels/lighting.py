@@ -5,14 +5,14 @@ import math
 import bpy
 
 from ...core.lighting import parse_layer
-from ...core.photometry import METERING_TARGET
+from ...core.photometry import METERING_TARGET, illuminance_text
 from ...operators.lighting import chosen_lighting, own_presets, presets_problem
 from ...operators.preview import Shown, preview_image, shown_preview
 from ...properties import live
 from ...properties.convert import direct_light, is_edited, lighting_before
+from ...properties.words import marked, translated
 from ..compass import bearing_name, compass_icon_id
 from ..light_pictures import (
-    illuminance_text,
     preset_icon_id,
     preview_icon_id,
     shown_preset,
@@ -23,6 +23,7 @@ __all__ = ["CLASSES"]
 
 _COMPASS_SCALE, _PREVIEW_SCALE, _PRESET_SCALE, _POPUP_SCALE = 4.2, 9.0, 5.0, 4.5
 _STOPS_TOLD = 0.1
+_SHARES = {"sun": marked("Sun"), "moon": marked("Moon"), "glow": marked("Glow")}
 
 
 class LIMEN_UL_lightings(bpy.types.UIList):
@@ -86,10 +87,10 @@ class LIMEN_PT_light(StudyPanel, bpy.types.Panel):
         if kind == "sun" and light.band == "night":
             kind = "moon"
         column = layout.column(align=True)
-        column.prop(item, "illuminance_lx", text="Illuminance (lx)")
+        column.prop(item, "illuminance")
         column.prop(item, "stops", slider=True)
         if 0 < sum(part.share for part in direct) < 1:  # else there is nothing to share
-            column.prop(item, "sun_percent", text=kind.capitalize(), slider=True)
+            column.prop(item, "sun_percent", text=_SHARES[kind], slider=True)
         row = layout.row()
         bearing_deg = _camera_bearing_deg(context.scene.limen)
         layer = parse_layer(direct[0].layer) if direct else None
@@ -104,16 +105,23 @@ class LIMEN_PT_light(StudyPanel, bpy.types.Panel):
         if layer is None:
             said.label(text="Sky alone")
         elif kind == "glow":
-            said.label(text=f"Glow: {bearing_name(layer.azimuth_deg)}")
+            text = translated("Glow: {}", bearing_name(layer.azimuth_deg))
+            said.label(text=text, translate=False)
         else:
-            where = f"{bearing_name(layer.azimuth_deg)}, {layer.elevation_deg:g}° high"
-            said.label(text=f"{kind.capitalize()}: {where}")
+            where = bearing_name(layer.azimuth_deg), layer.elevation_deg
+            sentence = marked("Sun: {}, {:g}° high")
+            if kind == "moon":
+                sentence = marked("Moon: {}, {:g}° high")
+            said.label(text=translated(sentence, *where), translate=False)
         if bearing_deg is not None:
-            said.label(text=f"Camera: {bearing_name(bearing_deg)}")
+            text = translated("Camera: {}", bearing_name(bearing_deg))
+            said.label(text=text, translate=False)
         if light.lamps_lm:
-            said.label(text=f"Lamps: {light.lamps_lm:,.0f} lm each")
+            text = translated("Lamps: {:,.0f} lm each", light.lamps_lm)
+            said.label(text=text, translate=False)
         if light.illuminator_cd:
-            said.label(text=f"At the camera: {light.illuminator_cd:,.0f} cd")
+            text = translated("At the camera: {:,.0f} cd", light.illuminator_cd)
+            said.label(text=text, translate=False)
         if light.monochrome:
             said.label(text="Seen in grey")
         row = layout.row(align=True)
@@ -175,12 +183,19 @@ class LIMEN_PT_preview(StudyPanel, bpy.types.Panel):
         layout, settings = self.layout, context.scene.limen
         row = layout.row(align=True)
         for draft, text, icon in (
-            (False, "Preview Cell", "RENDER_STILL"),
-            (True, "Draft", "SHADING_RENDERED"),
+            (False, marked("Preview Cell"), "RENDER_STILL"),
+            (True, marked("Draft"), "SHADING_RENDERED"),
         ):
             button = row.operator("limen.preview_cell", text=text, icon=icon)
             button.draft, button.all_lightings = draft, settings.light.all_lightings
-        layout.prop(settings.light, "all_lightings")
+        layout.prop(settings.light, "all_lightings", text="For all lightings")
+        shading = context.space_data.shading
+        row = layout.row(align=True)
+        row.label(text="Viewport")
+        row.prop_enum(shading, "type", "SOLID", text="Solid")
+        row.prop_enum(shading, "type", "RENDERED", text="Rendered")
+        if shading.type == "SOLID":
+            layout.prop(shading, "show_shadows", text="Shadows away from the light")
         shown = shown_preview()
         if shown is None:
             return
@@ -203,19 +218,21 @@ def _notes(shown: Shown, settings: bpy.types.PropertyGroup) -> list[tuple[str, s
     ]
     stops = math.log2(max(picture.signal, 1e-6) / METERING_TARGET)
     if picture.limit == "longest" and stops < -_STOPS_TOLD:
-        notes.append((f"Dark by {-stops:.1f} stops: the shutter limit is reached", "INFO"))
+        text = translated("Dark by {:.1f} stops: the shutter limit is reached", -stops)
+        notes.append((text, "INFO"))
     elif picture.limit == "shortest" and stops > _STOPS_TOLD:
-        notes.append((f"Bright by {stops:.1f} stops: the shortest time is reached", "INFO"))
+        text = translated("Bright by {:.1f} stops: the shortest time is reached", stops)
+        notes.append((text, "INFO"))
     if shown.is_draft:
-        notes.append(
-            (f"Draft: {shown.samples} of {shown.study_samples} samples a pixel", "SHADING_RENDERED")
-        )
+        samples = shown.samples, shown.study_samples
+        text = translated("Draft: {} of {} samples a pixel", *samples)
+        notes.append((text, "SHADING_RENDERED"))
     if shown.problem:
-        notes.append((f"{shown.problem}: preview the cell again", "ERROR"))
+        notes.append((translated("{}: preview the cell again", shown.problem), "ERROR"))
     if shown.view_id != settings.view_id:
-        notes.append(("Of another cell than the one that is shown now", "INFO"))
+        notes.append((translated("Of another cell than the one that is shown now"), "INFO"))
     elif live.state().study is None:
-        notes.append(("The study has faults", "ERROR"))
+        notes.append((translated("The study has faults"), "ERROR"))
     return notes
 
 

@@ -10,14 +10,14 @@ from ...operators.batch import Standing, on_standing, output_of, standing
 from ...operators.preflight import preflight
 from ...operators.stepping import work
 from ...properties import live
-from .base import StudyPanel, wrapped
+from ...properties.words import marked, translated
+from .base import BESIDE_BUTTON, IN_BOX, StudyPanel, wrapped
 
-__all__ = ["BESIDE_BUTTON", "CLASSES", "IN_BOX", "draw_work", "gigabytes", "register", "unregister"]
+__all__ = ["CLASSES", "draw_work", "gigabytes", "register", "unregister"]
 
 _FINDINGS_SHOWN = 8
 _SAID_SHOWN = 5
 _PICTURE_SCALE = 7.0
-IN_BOX, BESIDE_BUTTON = 5, 9  # letters less than a panel's width holds
 _IDS = re.compile(r" \(views? v[^)]*\)")
 
 _picture: bpy.utils.previews.ImagePreviewCollection | None = None
@@ -40,6 +40,9 @@ class LIMEN_PT_render(StudyPanel, bpy.types.Panel):
         if output is not None and not batch.output:
             lines = wrapped(str(output), context)
             _lines(column, lines, "FORWARD")
+        elif output is None and not batch.output:
+            text = translated("Save the study, or choose a folder")
+            _lines(column, wrapped(text, context), "INFO")
         now = standing()
         if output is not None and now.root == output:
             _draw_standing(layout, context, now)
@@ -47,10 +50,10 @@ class LIMEN_PT_render(StudyPanel, bpy.types.Panel):
         column.scale_y = 1.3
         if now.is_busy:
             ends = now.state == "stopping"
-            text = "End at Once" if ends else "Cancel"
+            text = marked("End at Once") if ends else marked("Cancel")
             column.operator("limen.cancel_batch", text=text, icon="CANCEL" if ends else "PAUSE")
         elif now.state != "done":
-            text = "Resume" if now.done else "Start Batch"
+            text = marked("Resume") if now.done else marked("Start Batch")
             column.operator("limen.start_batch", text=text, icon="RENDER_ANIMATION")
         if now.done:
             row = layout.row(align=True)
@@ -68,7 +71,7 @@ def _draw_standing(layout: bpy.types.UILayout, context: bpy.types.Context, now: 
         _lines(box, wrapped(" ".join(now.said), context, IN_BOX), "ERROR")
         return
     if now.is_busy or 0 < now.done < now.total:
-        text = f"{now.done} of {now.total} views"
+        text = translated("{} of {} views", now.done, now.total)
         box.progress(factor=now.done / max(1, now.total), text=text)
         box.separator(factor=0.5)
     for text, icon in _headline(now):
@@ -76,42 +79,57 @@ def _draw_standing(layout: bpy.types.UILayout, context: bpy.types.Context, now: 
     for text in now.said[:_SAID_SHOWN]:
         _lines(box, wrapped(text, context, IN_BOX), "BLANK1")
     if len(now.said) > _SAID_SHOWN:
-        box.label(text=f"and {len(now.said) - _SAID_SHOWN} more", icon="BLANK1")
+        text = translated("and {} more", len(now.said) - _SAID_SHOWN)
+        box.label(text=text, icon="BLANK1", translate=False)
     if now.done and _picture is not None and "newest" in _picture:
         layout.template_icon(icon_value=_picture["newest"].icon_id, scale=_PICTURE_SCALE)
 
 
 def _headline(now: Standing) -> list[tuple[str, str]]:
     """Return the lines that say where a batch stands, each with its icon."""
-    images = f"{now.done * now.images_per_view} of {now.total * now.images_per_view} images"
+    done, total = (views * now.images_per_view for views in (now.done, now.total))
     if now.state == "idle":
-        there = f"{images} are there" if now.done else f"{now.total} views to render"
-        free = "" if now.free_bytes is None else f"; {gigabytes(now.free_bytes)} free there"
-        return [(f"{there}{free}", "IMAGE_DATA")]
+        if now.done:
+            lines = [(translated("{:,} of {:,} images are there", done, total), "IMAGE_DATA")]
+        else:
+            text = translated("{:,} views to render, {:,} images", now.total, total)
+            lines = [(text, "IMAGE_DATA")]
+        if now.free_bytes is not None:
+            lines.append((translated("{} free there", gigabytes(now.free_bytes)), "DISK_DRIVE"))
+        return lines
     if now.state == "starting":
-        return [("A Blender starts in the background", "TIME")]
+        return [(translated("A Blender starts in the background"), "TIME")]
     if now.state in ("running", "stopping"):
-        where = [] if now.ours else [(f"Started elsewhere, on {now.machine}", "URL")]
+        where = []
+        if not now.ours:
+            where = [(translated("Started elsewhere, on {}", now.machine), "URL")]
         if now.state == "stopping":
-            return [*where, ("Stops after the view in hand", "PAUSE")]
+            return [*where, (translated("Stops after the view in hand"), "PAUSE")]
         if now.pace is None:
-            return [*where, ("The first view is in hand", "TIME")]
-        pace = f"{images}, {now.pace.images_per_min:.3g} a minute"
-        return [*where, (pace, "IMAGE_DATA"), (f"{duration(now.pace.left_s)} left", "TIME")]
+            return [*where, (translated("The first view is in hand"), "TIME")]
+        images = translated("{:,} of {:,} images", done, total)
+        pace = translated("{:.3g} images a minute", now.pace.images_per_min)
+        left = translated("{} left", duration(now.pace.left_s))
+        return [*where, (images, "IMAGE_DATA"), (pace, "BLANK1"), (left, "TIME")]
     if now.state == "done":
-        text = f"Done: {now.total} views, {now.total * now.images_per_view} images"
+        text = translated("Done: {:,} views, {:,} images", now.total, total)
         return [(text, "CHECKMARK")]
-    said = {
-        "stopped": ("Stopped. Resume goes on where it was", "PAUSE"),
-        "killed": (
+    said, icon = _ENDS[now.state]
+    return [(translated(said), icon)]
+
+
+_ENDS = {
+    "stopped": (marked("Stopped. Resume goes on where it was"), "PAUSE"),
+    "killed": (
+        marked(
             "The batch was ended from outside, or crashed. Nothing is lost but the view in hand: "
-            "Resume goes on",
-            "ERROR",
+            "Resume goes on"
         ),
-        "failed": ("The batch could not render. It said:", "ERROR"),
-        "partly": ("Partly done: these views failed. Resume tries them again", "ERROR"),
-    }
-    return [said[now.state]]
+        "ERROR",
+    ),
+    "failed": (marked("The batch could not render. It said:"), "ERROR"),
+    "partly": (marked("Partly done: these views failed. Resume tries them again"), "ERROR"),
+}
 
 
 def _lines(column: bpy.types.UILayout, lines: list[str], icon: str) -> None:
@@ -131,7 +149,7 @@ def draw_work(layout: bpy.types.UILayout, title: str) -> bool:
     now = work()
     if now is None or now.title != title:
         return False
-    text = f"{title}: {now.done} of {now.of}. Esc stops"
+    text = translated("{}: {} of {}. Esc stops", translated(title), now.done, now.of)
     layout.progress(factor=now.done / max(1, now.of), text=text)
     return True
 
@@ -152,14 +170,16 @@ class LIMEN_PT_preflight(StudyPanel, bpy.types.Panel):
         if report is None:
             return
         if report.study_text != live.state().text:
-            _lines(layout.column(), wrapped("Found before the last edits:", context), "INFO")
+            text = translated("Found before the last edits:")
+            _lines(layout.column(), wrapped(text, context), "INFO")
         if not report.findings:
-            layout.label(text=f"{report.views} views are in order", icon="CHECKMARK")
+            text = translated("{:,} views are in order", report.views)
+            layout.label(text=text, icon="CHECKMARK", translate=False)
         for i, finding in enumerate(report.findings[:_FINDINGS_SHOWN]):
             row = layout.box().row()
             column = row.column(align=True)
             views = len(finding.view_ids)
-            count = f" ({views} views)" if views > 1 else ""
+            count = f" ({translated('{:,} views', views)})" if views > 1 else ""
             text = _IDS.sub(count, finding.text)
             text = text[:1].upper() + text[1:]
             lines = wrapped(text, context, BESIDE_BUTTON if views else IN_BOX)
@@ -167,7 +187,8 @@ class LIMEN_PT_preflight(StudyPanel, bpy.types.Panel):
             if views:
                 row.operator("limen.show_finding", text="", icon="HIDE_OFF").index = i
         if len(report.findings) > _FINDINGS_SHOWN:
-            layout.label(text=f"and {len(report.findings) - _FINDINGS_SHOWN} more")
+            text = translated("and {} more", len(report.findings) - _FINDINGS_SHOWN)
+            layout.label(text=text, translate=False)
 
 
 class LIMEN_PT_render_settings(StudyPanel, bpy.types.Panel):
@@ -189,6 +210,9 @@ class LIMEN_PT_render_settings(StudyPanel, bpy.types.Panel):
             column.prop(settings.study, name)
 
 
+_COPIES = (("ONE", marked("Copy Command")), ("SEVERAL", marked("Copy for Several Processes")))
+
+
 class LIMEN_PT_command_line(StudyPanel, bpy.types.Panel):
     """The same in a terminal, on this machine or another."""
 
@@ -198,7 +222,7 @@ class LIMEN_PT_command_line(StudyPanel, bpy.types.Panel):
     def draw(self, _context: bpy.types.Context) -> None:
         """Draw the panel."""
         column = self.layout.column(align=True)
-        for kind, text in (("ONE", "Copy Command"), ("SEVERAL", "Copy for Several Processes")):
+        for kind, text in _COPIES:
             button = column.operator("limen.copy_command_line", text=text, icon="COPYDOWN")
             button.kind = kind
 

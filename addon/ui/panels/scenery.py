@@ -3,8 +3,9 @@
 import bpy
 
 from ...operators.library import standing
+from ...properties.words import translated
 from ..galleries import draw_gallery, draw_membership
-from .base import StudyPanel
+from .base import IN_BOX, StudyPanel, wrapped
 
 __all__ = ["CLASSES"]
 
@@ -58,17 +59,21 @@ class LIMEN_PT_scenery(StudyPanel, bpy.types.Panel):
         if settings.scenery_index < len(study.sceneries):
             chosen = study.sceneries[settings.scenery_index]
             if chosen.own:
-                _draw_own(layout, chosen)
+                _draw_own(layout, context, chosen)
 
 
-def _draw_own(layout: bpy.types.UILayout, scenery: bpy.types.PropertyGroup) -> None:
+def _draw_own(
+    layout: bpy.types.UILayout, context: bpy.types.Context, scenery: bpy.types.PropertyGroup
+) -> None:
     """Draw what is taken from a file, and which file it must be."""
     box = layout.box()
     box.use_property_split = True
     box.use_property_decorate = False
     box.prop(scenery, "collection")
     box.prop(scenery, "anchor")
-    box.label(text=f"{scenery.name}.blend, beside the study or in the assets", translate=False)
+    text = translated("{}.blend, beside the study or in the assets", scenery.name)
+    for line in wrapped(text, context, IN_BOX):
+        box.label(text=line, translate=False)
     if scenery.blend_sha256:
         box.label(text=f"sha256 {scenery.blend_sha256[:_SHORT_HASH]}...", translate=False)
 

@@ -8,13 +8,13 @@ from ...core.following import duration
 from ...operators.mend import sentence
 from ...operators.preflight import estimate
 from ...properties import live
-from .base import LimenPanel, wrapped
-from .render import BESIDE_BUTTON, IN_BOX, draw_work, gigabytes
+from ...properties.words import translated
+from .base import BESIDE_BUTTON, IN_BOX, LimenPanel, fact, wrapped
+from .render import draw_work, gigabytes
 
 __all__ = ["CLASSES", "ago"]
 
 _PROBLEMS_SHOWN = 5
-_UNMEASURED = "Hours and gigabytes are not measured on this machine yet"
 
 
 class LIMEN_PT_study(LimenPanel, bpy.types.Panel):
@@ -36,7 +36,7 @@ class LIMEN_PT_study(LimenPanel, bpy.types.Panel):
         row.operator("limen.save_study", text="Save", icon="FILE_TICK")
         row.operator("limen.save_study_as", text="", icon="DUPLICATE")
         state = live.state()
-        name = bpy.path.basename(settings.study_path) or "Not saved yet"
+        name = bpy.path.basename(settings.study_path) or translated("Not saved yet")
         changed = bool(state.text) and state.text != settings.saved_text
         layout.label(text=f"{name} *" if changed else name, icon="TEXT", translate=False)
         column = layout.column()
@@ -53,43 +53,36 @@ def _summary(layout: bpy.types.UILayout, context: bpy.types.Context, state: live
     persons = sum(view.target_present for view in state.views)
     box = layout.box().column(align=True)
     views, images = len(state.views), len(state.views) * lightings
-    _fact(box, "Views", f"{views:,}")
-    _fact(box, "Of them with a person", f"{persons:,}")
-    _fact(box, "Lightings", f"× {lightings}")
-    _fact(box, "Images", f"{images:,}")
+    fact(box, "Views", f"{views:,}")
+    fact(box, "With a person", f"{persons:,}")
+    fact(box, "Lightings", f"× {lightings}")
+    fact(box, "Images", f"{images:,}")
     now = estimate()
     if now is None or now.cost.views != views or now.cost.images != images:  # not yet worked out
         return
-    _fact(box, "Backgrounds", f"{now.cost.plates:,}")
+    fact(box, "Backgrounds", f"{now.cost.plates:,}")
     box.separator()
     if draw_work(box, "Measure"):
         return
     if now.measured is None:
-        for line in wrapped(_UNMEASURED, context, IN_BOX):
-            box.label(text=line)
+        text = translated("Hours and gigabytes are not measured on this machine yet")
+        for line in wrapped(text, context, IN_BOX):
+            box.label(text=line, translate=False)
     else:
-        _fact(box, "Time here", f"about {duration(now.cost.seconds)}")
-        _fact(box, "Disk", f"about {gigabytes(now.cost.bytes)}")
-        _fact(box, "Measured", ago((datetime.now(UTC) - now.measured).total_seconds()))
+        fact(box, "Time here", translated("about {}", duration(now.cost.seconds)))
+        fact(box, "Disk", translated("about {}", gigabytes(now.cost.bytes)))
+        fact(box, "Measured", ago((datetime.now(UTC) - now.measured).total_seconds()))
     box.operator("limen.measure", icon="TIME")
-
-
-def _fact(column: bpy.types.UILayout, name: str, value: str) -> None:
-    row = column.row()
-    row.label(text=name)
-    right = row.row()
-    right.alignment = "RIGHT"
-    right.label(text=value, translate=False)
 
 
 def ago(seconds: float) -> str:
     """Return how long ago something was: ``just now``, ``12 min ago``, ``3 days ago``."""
     if seconds < 90:
-        return "just now"
+        return translated("just now")
     if seconds < 86_400:
-        return f"{duration(seconds)} ago"
+        return translated("{} ago", duration(seconds))
     days = round(seconds / 86_400)
-    return f"{days} day{'s' if days > 1 else ''} ago"
+    return translated("{} days ago", days) if days > 1 else translated("a day ago")
 
 
 class LIMEN_PT_problems(LimenPanel, bpy.types.Panel):
@@ -115,7 +108,8 @@ class LIMEN_PT_problems(LimenPanel, bpy.types.Panel):
             if problem.path:
                 row.operator("limen.mend_problem", text="", icon="TOOL_SETTINGS").index = index
         if len(problems) > _PROBLEMS_SHOWN:
-            self.layout.label(text=f"and {len(problems) - _PROBLEMS_SHOWN} more")
+            text = translated("and {} more", len(problems) - _PROBLEMS_SHOWN)
+            self.layout.label(text=text, translate=False)
 
 
 CLASSES = (LIMEN_PT_study, LIMEN_PT_problems)

@@ -2,8 +2,7 @@
 
 import bpy
 
-from ...core.poses import load_poses
-from ...core.study.reading import library_poses
+from ...core.poses import find_pose, is_pose
 from ...operators.library import in_study, standing
 from ...operators.subject import chosen_subject
 from ...properties import live
@@ -90,14 +89,14 @@ class LIMEN_PT_shape(StudyPanel, bpy.types.Panel):
         if subject is None:
             return
         row = layout.row(align=True)
-        row.operator("limen.draw_shape", text="Draw", icon="FILE_REFRESH")
-        row.operator("limen.reset_shape", text="Reset", icon="LOOP_BACK")
-        layout.prop(subject, "random_betas", text="From the study's seed")
+        row.operator("limen.draw_shape", text="At Random", icon="FILE_REFRESH")
+        row.operator("limen.reset_shape", text="Mean", icon="LOOP_BACK")
+        layout.prop(subject, "random_betas", text="Drawn from the study's seed")
         if subject.random_betas:
             return
         column = layout.column(align=True)
         for i in range(len(subject.betas)):
-            column.prop(subject, "betas", index=i, text=f"{i + 1}", slider=True)
+            column.prop(subject, "betas", index=i, text=f"β {i + 1}", slider=True)
 
 
 class LIMEN_PT_poses(StudyPanel, bpy.types.Panel):
@@ -114,13 +113,14 @@ class LIMEN_PT_poses(StudyPanel, bpy.types.Panel):
         column.prop(settings.person, "pose_search", text="", icon="VIEWZOOM")
         draw_gallery(layout, context, "pose")
         pose, study = standing("pose"), live.state().study
-        if pose in load_poses():
-            action = load_poses()[pose].title
-            layout.label(text=f"{pose.replace('_', ' ')}: {action}", translate=False)
+        if is_pose(pose):
+            row = layout.row(align=True)
+            row.label(text=pose.replace("_", " "), translate=False)
+            row.operator("limen.mirror_pose", text="", icon="MOD_MIRROR")
             if study is not None:
                 draw_membership(
                     layout,
-                    in_study(study, library_poses()[pose], pose),
+                    in_study(study, find_pose(pose).action, pose),
                     "limen.add_pose",
                     "limen.remove_pose",
                 )

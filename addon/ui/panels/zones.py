@@ -3,6 +3,7 @@
 import bpy
 
 from ...preferences import in_feet
+from ...properties.words import marked, translated
 from ...scene.test_person import find_test_person
 from ..readout import (
     class_title,
@@ -12,7 +13,7 @@ from ..readout import (
     subject_lines,
     test_person_seen,
 )
-from .base import StudyPanel
+from .base import StudyPanel, fact
 
 __all__ = ["CLASSES"]
 
@@ -65,7 +66,7 @@ class LIMEN_PT_test_person(StudyPanel, bpy.types.Panel):
         row = layout.row(align=True)
         row.operator(
             "limen.add_test_person",
-            text="Bring Back" if there else "Add",
+            text=marked("Bring Back") if there else marked("Add"),
             icon="OUTLINER_OB_ARMATURE",
         )
         if there:
@@ -84,10 +85,10 @@ class LIMEN_PT_test_person(StudyPanel, bpy.types.Panel):
         _table(
             layout,
             [
-                ("Class", class_title(seen.class_name)),
-                ("Density", density_text(seen.density_px_per_m, feet)),
-                ("Distance", distance_text(seen.distance_m, feet)),
-                ("Height", f"{seen.height_px:.0f} px"),
+                (translated("Class"), class_title(seen.class_name)),
+                (translated("Density"), density_text(seen.density_px_per_m, feet)),
+                (translated("Distance"), distance_text(seen.distance_m, feet)),
+                (translated("Height"), f"{seen.height_px:.0f} px"),
             ],
         )
 
@@ -95,9 +96,7 @@ class LIMEN_PT_test_person(StudyPanel, bpy.types.Panel):
 def _table(layout: bpy.types.UILayout, lines: list[tuple[str, str]]) -> None:
     column = layout.box().column(align=True)
     for name, value in lines:
-        split = column.split(factor=0.45)
-        split.label(text=name)
-        split.label(text=value, translate=False)
+        fact(column, name, value)
 
 
 CLASSES = (LIMEN_PT_zones, LIMEN_PT_shown_camera, LIMEN_PT_test_person)

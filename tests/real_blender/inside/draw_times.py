@@ -1,12 +1,10 @@
-"""Run by a test inside a Blender with a window: open all of Limen's panels, and time their draw.
+"""Run by a test inside a Blender with a window, after panels.py: time the draw of Limen's panels.
 
 Defines ``draw_times``: name of a panel -> CPU seconds of each of its draws.
 """
 
 import functools
 import time
-
-import bpy
 
 draw_times = {}
 
@@ -26,18 +24,8 @@ def timed(cls):
     return run
 
 
-def open_all():
-    """Register Limen's panels again, timed and open at first."""
-    panels = [
-        cls
-        for cls in bpy.types.Panel.__subclasses__()
-        if getattr(cls, "bl_category", "") == "Limen" and cls.is_registered
-    ]
-    order = {cls.__name__: i for i, cls in enumerate(limen("addon.ui.panels")._CLASSES)}  # noqa: F821
-    panels.sort(key=lambda cls: order[cls.__name__])
-    for cls in reversed(panels):
-        bpy.utils.unregister_class(cls)
-    for cls in panels:
+def time_all():
+    """Show all of Limen's panels, timed and open at first."""
+    for cls in limen_panels.values():  # noqa: F821
         cls.draw = timed(cls)
-        cls.bl_options = set()
-        bpy.utils.register_class(cls)
+    show_panels()  # noqa: F821

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import bpy
+from mathutils import Quaternion
 
 module = sys.modules["bl_ext.user_default.limen"]
 overlay = module.addon.ui.overlay
@@ -25,8 +26,9 @@ GIVE_UP_S = 400
 POINTS = 50
 started = time.monotonic()
 rng = random.Random(1)
-report = {"points": [], "times": {"scene": [], "screen": []}}
+report = {"points": [], "times": {}}
 handles = []
+moved = ""  # what moves now, while the draws are timed
 
 
 def viewport():
@@ -38,12 +40,14 @@ def viewport():
 
 
 def timed(draw, name):
-    """A draw handler that draws the overlay once more and notes the CPU time of its thread."""
+    """A draw of the overlay that notes the CPU time of its thread while something is moved."""
 
     def run():
         before = time.thread_time()
         draw()
-        report["times"][name].append(time.thread_time() - before)
+        if moved:
+            times = report["times"].setdefault(moved, {}).setdefault(name, [])
+            times.append(time.thread_time() - before)
 
     return run
 
@@ -86,6 +90,10 @@ def check_points(pose_name):
 def new_study():
     viewport()["area"].spaces.active.show_region_ui = True
     bpy.ops.limen.new_study()
+    camera = bpy.context.scene.limen.study.camera
+    for i, band in enumerate(camera.bands):
+        band.used = i == 0
+    report["cameras"] = len(camera.azimuths_deg) * len(camera.elevations_deg)
 
 
 def place_rig():
@@ -98,6 +106,9 @@ def place_rig():
 def on_rig():
     check_points("on the rig")
     report["moved at first"] = camera_rig.is_moved(bpy.context.scene.camera)
+    for handle in overlay._handles:  # the same ones are drawn below, timed
+        bpy.types.SpaceView3D.draw_handler_remove(handle, "WINDOW")
+    overlay._handles.clear()
     for name, draw in (("scene", overlay.draw_in_scene), ("screen", overlay.draw_on_screen)):
         when = "POST_VIEW" if name == "scene" else "POST_PIXEL"
         handle = bpy.types.SpaceView3D.draw_handler_add(timed(draw, name), (), "WINDOW", when)
@@ -120,15 +131,29 @@ def dragged():
     report["moved when dragged"] = camera_rig.is_moved(scene.camera)
     reading = readout.read_camera(scene)
     report["lines"] = readout.subject_lines(bpy.context, reading)
-    bpy.data.objects["Limen Test Person"].location.y += 4
+    person = bpy.data.objects["Limen Test Person"]
+    person.location.y += 4
+    for item in scene.objects:  # the processor draws them here, and would be timed with the overlay
+        item.hide_viewport = item.type == "MESH" and item != person
     viewport()["area"].spaces.active.region_3d.view_perspective = "PERSP"
 
 
 def nudge():
+    global moved
+    moved = "camera"
     bpy.context.scene.camera.location.y += 0.05
 
 
+def orbit():
+    global moved
+    moved = "view"
+    view = viewport()["area"].spaces.active.region_3d
+    view.view_rotation = view.view_rotation @ Quaternion((0, 0, 1), 0.05)
+
+
 def test_person():
+    global moved
+    moved = ""
     scene = bpy.context.scene
     reading = readout.read_camera(scene)
     seen = readout.test_person_seen(scene, reading)
@@ -165,7 +190,7 @@ def finish():
 
 
 STEPS = [new_study, place_rig, lambda: None, on_rig, drag, lambda: None, dragged]
-STEPS += [nudge] * 10 + [lambda: None] * 5 + [test_person, lens, lambda: None, after_lens, finish]
+STEPS += [nudge] * 12 + [orbit] * 12 + [test_person, lens, lambda: None, after_lens, finish]
 
 
 def step():
@@ -177,7 +202,7 @@ def step():
         with bpy.context.temp_override(**viewport()):
             STEPS.pop(0)()
         viewport()["area"].tag_redraw()
-    return 0.7
+    return 0.35
 
 
 bpy.context.preferences.view.show_splash = False
