@@ -50,6 +50,15 @@ def test_the_ground_faces_up(scenery):
         assert (normals_of(name)[:, 2] > 0).all(), name
 
 
+def test_a_viewport_shows_copies_and_not_what_is_copied(scenery):
+    layer = stage.stage_scene().view_layers[0]
+    layer.update()
+    shown = [(item.is_instance, item.object.name) for item in layer.depsgraph.object_instances]
+    copied = {name for is_copy, name in shown if is_copy}
+    assert bool(copied) == (scenery.split("-")[0] != "wharf")
+    assert copied.isdisjoint(name for is_copy, name in shown if not is_copy)
+
+
 def test_the_published_cameras_stand_in_the_open(scenery, published_camera):
     for distance_m in DISTANCES_M:
         for azimuth_deg in range(0, 360, 45):

@@ -93,8 +93,17 @@ def build_scenery(scene: bpy.types.Scene, name: str) -> bpy.types.Collection:
         collection[_LOWEST] = lowest_of(collection)
     else:
         builder.build(collection, variant)
+        _hide_originals(scene, collection)
     collection["limen_scenery"] = name
     return collection
+
+
+def _hide_originals(scene: bpy.types.Scene, collection: bpy.types.Collection) -> None:
+    """Hide what is copied: a render leaves it out by itself, a viewport shows it at the origin."""
+    for item in collection.all_objects:
+        if item.parent is not None and item.parent.instance_type == "FACES":
+            for view_layer in scene.view_layers:
+                item.hide_set(True, view_layer=view_layer)
 
 
 def scenery_version(name: str) -> str:
