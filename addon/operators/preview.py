@@ -25,11 +25,12 @@ from ..core.study import CameraSetup, Study
 from ..preferences import assets_dir, limen_command
 from ..properties import live
 from ..properties.convert import camera_of, lighting_of
-from ..properties.words import translated
+from ..properties.words import marked, translated
 from ..scene import lighting, preview, stage
 from ..scene.view import require_denoiser, set_up_view
 from .errors import EXPECTED, reporting
 from .library import shown_view
+from .stepping import Work, tell_work
 from .study import StudyOperator, folder_of, scene_study
 from .view import light_cell, show_cell
 
@@ -40,6 +41,7 @@ __all__ = [
     "forget_preview",
     "on_preview",
     "preview_image",
+    "preview_title",
     "register",
     "shown_preview",
     "unregister",
@@ -105,6 +107,11 @@ def on_preview(listener: Callable[[Shown | None], None]) -> None:
     """Have a function called whenever the picture changes."""
     if listener not in _listeners:
         _listeners.append(listener)
+
+
+def preview_title(draft: bool) -> str:
+    """Return what a preview is called while it is made."""
+    return marked("Draft") if draft else marked("Preview Cell")
 
 
 def preview_image() -> bpy.types.Image | None:
@@ -402,6 +409,7 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
     def _end(self, context: bpy.types.Context) -> None:
         """Show the scene in the cell's light again."""
         LIMEN_OT_preview_cell.is_running = False
+        tell_work(None)
         self._steps.close()
         with suppress(*EXPECTED, ValueError):
             light_cell(context.scene, self._study)
@@ -418,10 +426,11 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
         return (yield from preview.rendering(view, _folder() / "plates", wanted, _kept))
 
     def _tell(self, context: bpy.types.Context, done: int, total: int) -> None:
-        what = translated("Draft") if self.draft else translated("Preview")
+        what = translated(preview_title(self.draft))
         step = (done + 1, total) if total > 1 else (1, 1)
         text = translated("{}: step {} of {}. Esc: stop", what, *step)
         context.workspace.status_text_set(text)
+        tell_work(Work(preview_title(self.draft), done, max(1, total)))
         context.window_manager.progress_update(100 * done // max(1, total))
 
     def _finish(self, context: bpy.types.Context, rendered: preview.Preview) -> set[str]:

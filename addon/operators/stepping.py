@@ -13,7 +13,7 @@ from .errors import EXPECTED, reporting
 from .study import StudyOperator
 from .view import show_cell
 
-__all__ = ["Stepping", "Work", "work"]
+__all__ = ["Stepping", "Work", "tell_work", "work"]
 
 _AT_ONCE_S = 0.1
 
@@ -35,6 +35,13 @@ _work: Work | None = None
 def work() -> Work | None:
     """Return what goes on, None where nothing does; for panels."""
     return _work
+
+
+def tell_work(now: Work | None) -> None:
+    """Have panels show what goes on, or that nothing does."""
+    global _work
+    _work = now
+    live.redraw_sidebar()
 
 
 class Stepping(StudyOperator):
@@ -76,10 +83,9 @@ class Stepping(StudyOperator):
     @reporting
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Begin."""
-        global _work
         self._steps = self.steps(context)
         self._scene = context.scene
-        _work = Work(self.bl_label, 0, 1)
+        tell_work(Work(self.bl_label, 0, 1))
         self._timer = context.window_manager.event_timer_add(0.02, window=context.window)
         context.window_manager.modal_handler_add(self)
         context.workspace.status_text_set(translated("{}. Esc: stop", translated(self.bl_label)))
@@ -87,7 +93,6 @@ class Stepping(StudyOperator):
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         """Do some steps; Esc stops."""
-        global _work
         if event.type == "ESC" and event.value == "PRESS":
             self._clear(context)
             self._restore(context)
@@ -98,7 +103,7 @@ class Stepping(StudyOperator):
         until = time.monotonic() + _AT_ONCE_S
         try:
             while time.monotonic() < until:
-                _work = Work(self.bl_label, *next(self._steps))
+                tell_work(Work(self.bl_label, *next(self._steps)))
         except StopIteration as end:
             self._clear(context)
             self._restore(context)
@@ -111,7 +116,6 @@ class Stepping(StudyOperator):
         except BaseException:  # an error of Limen's own: it is shown, and nothing goes on
             self._clear(context)
             raise
-        live.redraw("VIEW_3D")
         return {"RUNNING_MODAL"}
 
     def cancel(self, context: bpy.types.Context) -> None:
@@ -119,13 +123,11 @@ class Stepping(StudyOperator):
         self._clear(context)
 
     def _clear(self, context: bpy.types.Context) -> None:
-        global _work
-        _work = None
         self._steps.close()
         context.window_manager.event_timer_remove(self._timer)
         if context.workspace is not None:
             context.workspace.status_text_set(None)
-        live.redraw("VIEW_3D")
+        tell_work(None)
 
     def _restore(self, context: bpy.types.Context) -> None:
         """Show the cell that stood in the scene before."""

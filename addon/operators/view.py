@@ -133,6 +133,7 @@ def light_cell(scene: bpy.types.Scene, study: Study) -> None:
     lighting.light_whole(named[cell.lighting])
     shown = stage.stage_scene()
     shown.render.film_transparent = False
+    shown.render.use_border = False  # that of the last render would cut the viewport's picture
     shown.view_settings.exposure = lighting.VIEWPORT_EXPOSURE
 
 

@@ -267,12 +267,13 @@ def _sensor_chosen(camera: "LimenCamera", context: object) -> None:
     """Give the camera what belongs to the preset."""
     preset = load_sensors().get(camera.sensor)
     if preset and not live.is_filling():
-        camera.sensor_width_mm, camera.sensor_height_mm = preset.width_mm, preset.height_mm
-        camera.resolution = preset.width_px, preset.height_px
-        if preset.lens_mm:
-            camera.lens_mm = preset.lens_mm
-        if preset.fnumber:
-            camera.fnumber = preset.fnumber
+        with live.filling():  # half of a preset is nobody's own sensor
+            camera.sensor_width_mm, camera.sensor_height_mm = preset.width_mm, preset.height_mm
+            camera.resolution = preset.width_px, preset.height_px
+            if preset.lens_mm:
+                camera.lens_mm = preset.lens_mm
+            if preset.fnumber:
+                camera.fnumber = preset.fnumber
     _edited(camera, context)
 
 

@@ -189,6 +189,16 @@ def redraw(*editors: str) -> None:
                 area.tag_redraw()
 
 
+def redraw_sidebar() -> None:
+    """Have the sidebar alone drawn again: a scene with grass takes long in a viewport."""
+    for window in bpy.context.window_manager.windows:
+        for area in window.screen.areas:
+            if area.type == "VIEW_3D":
+                for region in area.regions:
+                    if region.type == "UI":
+                        region.tag_redraw()
+
+
 def _update() -> None:
     """Work out the study of the scene in the window, and have the sidebars drawn again."""
     scene = window_scene()

@@ -199,6 +199,7 @@ def subject_lines(context: bpy.types.Context, reading: Reading) -> list[tuple[st
     if study is not None:
         number, count = camera_number(scene.limen.cell, study), camera_count(study)
         lines.append((translated("Camera"), translated("{} of {}", number, count)))
+    lines.append((translated("Height"), distance_text(float(reading.pose.position_m[2]), feet)))
     if density is None:
         lines.append((translated("Subject"), translated("behind the camera")))
     else:

@@ -10,6 +10,7 @@ import pytest
 from any_study import studies
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from limen.addon.core.optics import load_sensors
 from limen.addon.core.study import OwnScenery, Study
 from limen.addon.properties import live
 from limen.addon.properties.convert import show_study, study_of
@@ -195,6 +196,17 @@ def test_a_preset_sensor_brings_its_size_and_another_size_makes_it_ones_own(scen
     own = shown().camera
     assert (own.sensor, own.resolution) == ("own", (1280, 720))
     assert own.sensor_width_mm == preset.sensor_width_mm
+
+
+@pytest.mark.parametrize("name", load_sensors())
+def test_a_preset_sensor_stays_chosen_whatever_was_chosen_before(scene, name):
+    camera = stage().limen.study.camera
+    for before in load_sensors():
+        camera.sensor = before
+        camera.sensor = name
+        preset = load_sensors()[name]
+        assert (camera.sensor, *camera.resolution) == (name, preset.width_px, preset.height_px)
+        assert shown().camera.sensor == name
 
 
 # --- undo, and files of Blender ------------------------------------------------------------------

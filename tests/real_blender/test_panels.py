@@ -103,6 +103,19 @@ def test_no_line_of_a_fault_of_the_study_is_cut_off(window):
     assert cut_off(window, "faults") == []
 
 
+def test_a_fault_of_the_study_is_seen_while_its_panel_is_closed(window):
+    window.run(f"bpy.ops.limen.open_study(filepath={str(STUDY)!r})")
+    window.wait("limen('addon.properties.live').state().problems == ()")
+    window.run("show_panels('LIMEN_PT_study')")
+    window.open_tab()
+    window.close_panel("Study", hides="Seed")
+    without = window.find("Study").x
+    window.run(FAULTS)
+    window.wait("len(limen('addon.properties.live').state().problems) >= 4")
+    window.until(lambda: window.find("Study").x > without)  # a warning stands before it
+    window.open_panel("Study", shows="Seed")
+
+
 def test_the_tab_shows_a_view_of_a_study_that_is_opened(window):
     study = load_study(STUDY)
     first = sample_views(study, poses_by_action(study, library_poses()))[0]

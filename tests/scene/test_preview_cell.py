@@ -130,6 +130,11 @@ def test_after_a_preview_the_scene_stands_in_the_light_of_its_cell(scene):
     assert lit == ["sun-90-15"]
 
 
+def test_after_a_preview_the_viewport_is_not_cut_to_what_was_rendered(scene):
+    bpy.ops.limen.preview_cell()
+    assert not scene.render.use_border
+
+
 def test_a_draft_is_called_one_and_a_preview_after_it_is_the_batch_s_again(scene, batch):
     render = scene.limen.study
     render.samples = 6

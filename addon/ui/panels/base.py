@@ -6,9 +6,20 @@ from functools import lru_cache
 import blf
 import bpy
 
+from ...operators.stepping import work
+from ...properties.words import translated
 from ..thumbnails import panel_icon_id
 
-__all__ = ["BESIDE_BUTTON", "IN_BOX", "LimenPanel", "StudyPanel", "fact", "stepper", "wrapped"]
+__all__ = [
+    "BESIDE_BUTTON",
+    "IN_BOX",
+    "LimenPanel",
+    "StudyPanel",
+    "draw_work",
+    "fact",
+    "stepper",
+    "wrapped",
+]
 
 _FONT = 0
 _MARGIN_PX, _LEAST_PX = 82, 60  # tabs, edges and an icon; at interface scale 1
@@ -48,6 +59,16 @@ def stepper(layout: bpy.types.UILayout, factor: str, label: str) -> None:
         button.factor, button.step = factor, step
         if step < 0:
             row.label(text=label, translate=False)
+
+
+def draw_work(layout: bpy.types.UILayout, title: str) -> bool:
+    """Draw the progress of work of this title; returns whether it goes on."""
+    now = work()
+    if now is None or now.title != title:
+        return False
+    text = translated("{}: {} of {}. Esc stops", translated(title), now.done, now.of)
+    layout.progress(factor=now.done / max(1, now.of), text=text)
+    return True
 
 
 def fact(column: bpy.types.UILayout, name: str, value: str) -> None:

@@ -108,7 +108,7 @@ class LIMEN_PT_lens(StudyPanel, bpy.types.Panel):
         layout.use_property_decorate = False
         column = layout.column(align=True)
         column.prop(overlay, "fit_class", text="Reach")
-        column.prop(overlay, "fit_distance_m", text="At (m)")
+        column.prop(overlay, "fit_distance_m", text="Along axis (m)")
         fit = layout.operator("limen.fit_lens", icon="CON_FOLLOWTRACK")
         fit.class_name, fit.distance_m = overlay.fit_class, overlay.fit_distance_m
 

@@ -7,7 +7,7 @@ import bpy
 from ...core.lighting import parse_layer
 from ...core.photometry import METERING_TARGET, illuminance_text
 from ...operators.lighting import chosen_lighting, own_presets, presets_problem
-from ...operators.preview import Shown, preview_image, shown_preview
+from ...operators.preview import Shown, preview_image, preview_title, shown_preview
 from ...properties import live
 from ...properties.convert import direct_light, is_edited, lighting_before
 from ...properties.words import marked, translated
@@ -17,7 +17,7 @@ from ..light_pictures import (
     preview_icon_id,
     shown_preset,
 )
-from .base import StudyPanel, wrapped
+from .base import StudyPanel, draw_work, wrapped
 
 __all__ = ["CLASSES"]
 
@@ -181,13 +181,11 @@ class LIMEN_PT_preview(StudyPanel, bpy.types.Panel):
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the buttons, the last preview, and the exposure that the camera chose."""
         layout, settings = self.layout, context.scene.limen
-        row = layout.row(align=True)
-        for draft, text, icon in (
-            (False, marked("Preview Cell"), "RENDER_STILL"),
-            (True, marked("Draft"), "SHADING_RENDERED"),
-        ):
-            button = row.operator("limen.preview_cell", text=text, icon=icon)
-            button.draft, button.all_lightings = draft, settings.light.all_lightings
+        if not any(draw_work(layout, preview_title(draft)) for draft in (False, True)):
+            row = layout.row(align=True)
+            for draft, icon in ((False, "RENDER_STILL"), (True, "SHADING_RENDERED")):
+                button = row.operator("limen.preview_cell", text=preview_title(draft), icon=icon)
+                button.draft, button.all_lightings = draft, settings.light.all_lightings
         layout.prop(settings.light, "all_lightings", text="For all lightings")
         shading = context.space_data.shading
         row = layout.row(align=True)

@@ -8,12 +8,11 @@ import bpy.utils.previews
 from ...core.following import duration
 from ...operators.batch import Standing, on_standing, output_of, standing
 from ...operators.preflight import preflight
-from ...operators.stepping import work
 from ...properties import live
 from ...properties.words import marked, translated
-from .base import BESIDE_BUTTON, IN_BOX, StudyPanel, wrapped
+from .base import BESIDE_BUTTON, IN_BOX, StudyPanel, draw_work, wrapped
 
-__all__ = ["CLASSES", "draw_work", "gigabytes", "register", "unregister"]
+__all__ = ["CLASSES", "gigabytes", "register", "unregister"]
 
 _FINDINGS_SHOWN = 8
 _SAID_SHOWN = 5
@@ -142,16 +141,6 @@ def gigabytes(count: float) -> str:
     if count < 0.95e9:
         return f"{max(1, round(count / 1e6))} MB"
     return f"{count / 1e9:.2g} GB" if count < 100e9 else f"{count / 1e9:.0f} GB"
-
-
-def draw_work(layout: bpy.types.UILayout, title: str) -> bool:
-    """Draw the progress of work of this title; returns whether it goes on."""
-    now = work()
-    if now is None or now.title != title:
-        return False
-    text = translated("{}: {} of {}. Esc stops", translated(title), now.done, now.of)
-    layout.progress(factor=now.done / max(1, now.of), text=text)
-    return True
 
 
 class LIMEN_PT_preflight(StudyPanel, bpy.types.Panel):

@@ -9,8 +9,8 @@ from ...operators.mend import sentence
 from ...operators.preflight import estimate
 from ...properties import live
 from ...properties.words import translated
-from .base import BESIDE_BUTTON, IN_BOX, LimenPanel, fact, wrapped
-from .render import draw_work, gigabytes
+from .base import BESIDE_BUTTON, IN_BOX, LimenPanel, draw_work, fact, wrapped
+from .render import gigabytes
 
 __all__ = ["CLASSES", "ago"]
 
@@ -22,6 +22,12 @@ class LIMEN_PT_study(LimenPanel, bpy.types.Panel):
 
     bl_label = "Study"
     limen_icon = "study"
+
+    def draw_header(self, context: bpy.types.Context) -> None:
+        """Draw the panel's icon, and a warning that is seen while the panel is closed."""
+        super().draw_header(context)
+        if context.scene.limen.is_open and live.state().problems:
+            self.layout.label(text="", icon="ERROR")
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the panel."""

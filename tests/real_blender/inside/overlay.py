@@ -56,7 +56,7 @@ def drawn_class(x, y):
     """The level of the triangle that the overlay draws over a ground point, None for none."""
     reading = readout.read_camera(bpy.context.scene)
     colours = [(float(level), 0.0, 0.0) for level in range(len(reading.scale.classes))]
-    places, paint = overlay.zone_triangles(reading.zones, colours, 1.0)
+    places, paint = overlay.in_scene.zone_triangles(reading.zones, colours, 1.0)
     for i in range(0, len(places), 3):
         a, b, c = places[i : i + 3, :2].tolist()
         turns = [
@@ -179,18 +179,18 @@ def after_lens():
 def finish():
     for handle in handles:
         bpy.types.SpaceView3D.draw_handler_remove(handle, "WINDOW")
-    report["chip"] = overlay._chip_made is not None
+    report["chip"] = overlay.chip.is_made()
     for _ in range(3):
         module.unregister()
         module.register()
     module.unregister()
-    report["left"] = [len(overlay._handles), len(overlay._kept)]
+    report["left"] = [len(overlay._handles), overlay.kept.count()]
     module.register()
     Path(ready).write_text(json.dumps(report))
 
 
 STEPS = [new_study, place_rig, lambda: None, on_rig, drag, lambda: None, dragged]
-STEPS += [nudge] * 12 + [orbit] * 12 + [test_person, lens, lambda: None, after_lens, finish]
+STEPS += [nudge] * 30 + [orbit] * 30 + [test_person, lens, lambda: None, after_lens, finish]
 
 
 def step():
@@ -202,7 +202,7 @@ def step():
         with bpy.context.temp_override(**viewport()):
             STEPS.pop(0)()
         viewport()["area"].tag_redraw()
-    return 0.35
+    return 0.05 if moved else 0.35  # as quick as a mouse moves things
 
 
 bpy.context.preferences.view.show_splash = False
