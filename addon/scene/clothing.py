@@ -39,8 +39,7 @@ class _Shader:
     """A principled surface under construction."""
 
     def __init__(self, name: str, roughness: float, specular: float) -> None:
-        self.material = bpy.data.materials.new(name)
-        self.tree = compat.enable_nodes(self.material)
+        self.material, self.tree = compat.new_material(name)
         if specular:
             self.surface = self.tree.nodes.new("ShaderNodeBsdfPrincipled")
             self.surface.inputs["Roughness"].default_value = roughness

@@ -9,6 +9,7 @@ __all__ = [
     "has_denoiser",
     "is_module",
     "linear_picture_shader",
+    "new_material",
     "set_multilayer_exr",
     "use_device",
 ]
@@ -60,6 +61,19 @@ def enable_nodes(
         datablock.use_nodes = True
     datablock.node_tree.nodes.clear()
     return datablock.node_tree
+
+
+def new_material(name: str) -> tuple[bpy.types.Material, bpy.types.NodeTree]:
+    """Return a material and its empty node tree, shaded alike in all versions.
+
+    Cycles dims low light on tilted normals, to soften where shadow begins, and from 4.5 on in
+    another way (pull request 135380): 6 % of a desert's light from the horizon lay between 4.3 and
+    4.5. Without it the cosine law holds in all.
+    """
+    material = bpy.data.materials.new(name)
+    tree = enable_nodes(material)
+    material.cycles.use_bump_map_correction = False
+    return material, tree
 
 
 def use_device(scene: bpy.types.Scene, device: str) -> str:

@@ -94,8 +94,7 @@ def tiled_material(
         level: The ground is a level plane that is never seen from afar, which is cheaper: else its
             relief fades with distance from the camera, where it would be less than a pixel.
     """
-    material = bpy.data.materials.new(name)
-    tree = compat.enable_nodes(material)
+    material, tree = compat.new_material(name)
     nodes, link = tree.nodes, tree.links.new
     surface = nodes.new("ShaderNodeBsdfDiffuse")
     shade: bpy.types.NodeSocket | None = None

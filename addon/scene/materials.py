@@ -59,8 +59,7 @@ def rough_material(
         roughness: Of the surface, 0..1.
         specular: Blender's "Specular IOR Level": 0 for sand and cloth (and cheaper), 0.5 for skin.
     """
-    material = bpy.data.materials.new(name)
-    tree = compat.enable_nodes(material)
+    material, tree = compat.new_material(name)
     nodes, link = tree.nodes, tree.links.new
     if specular:
         surface = nodes.new("ShaderNodeBsdfPrincipled")
@@ -124,8 +123,7 @@ def leaf_material(
         colours: Linear reflectance where the attribute is 0 and where it is 1.
         translucency: Share of the light that goes through.
     """
-    material = bpy.data.materials.new(name)
-    tree = compat.enable_nodes(material)
+    material, tree = compat.new_material(name)
     nodes, link = tree.nodes, tree.links.new
     shade = nodes.new("ShaderNodeAttribute")
     shade.attribute_name = "shade"
@@ -259,8 +257,7 @@ def _by_distance(tree: bpy.types.NodeTree, length_m: float) -> bpy.types.NodeSoc
 
 def diffuse_white(name: str) -> bpy.types.Material:
     """Return an ideal Lambert reflector: under E lux it shows a luminance of E / pi."""
-    material = bpy.data.materials.new(name)
-    tree = compat.enable_nodes(material)
+    material, tree = compat.new_material(name)
     surface = tree.nodes.new("ShaderNodeBsdfDiffuse")
     surface.inputs["Color"].default_value = (1.0, 1.0, 1.0, 1.0)
     output = tree.nodes.new("ShaderNodeOutputMaterial")
@@ -270,8 +267,7 @@ def diffuse_white(name: str) -> bpy.types.Material:
 
 def emission_white(name: str) -> bpy.types.Material:
     """Return a surface of radiance 1 in every light."""
-    material = bpy.data.materials.new(name)
-    tree = compat.enable_nodes(material)
+    material, tree = compat.new_material(name)
     surface = tree.nodes.new("ShaderNodeEmission")
     output = tree.nodes.new("ShaderNodeOutputMaterial")
     tree.links.new(surface.outputs[0], output.inputs["Surface"])
