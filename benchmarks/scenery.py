@@ -9,14 +9,14 @@ Bounds: set-up under 5 s and 1.5 GB; a render at 8 samples at most 1.6 times (de
 (field, wharf) that of the plane. Rays through a scenery wait for memory, those to a plane do not:
 the ratios hold for a machine that does nothing else.
 
-Measured with bpy 4.5 at 320x180, least of 2, on two cores under a load of 15: all cameras, and
-least and highest of one. "Before" is a single run of desert-v3, field-v2 and wharf-v1 under the
-same load. Small pictures raise the ratios: desert takes 2.16 at 640x360 (one run, load 4), and
-Full HD was not measured.
+Measured with bpy 4.5, all cameras, and least and highest of one; "before" are desert-v3, field-v2
+and wharf-v1. At 960x540, once, load 3 to 4; at 320x180, least of 2 (before: once), load 15. Small
+pictures raise the ratios. Full HD was not measured.
 
-    desert  set-up 0.6 s, 0.37 GB   2.37 (2.15 to 2.51)   before 4.58
-    field   set-up 0.8 s, 0.37 GB   3.29 (2.49 to 3.96)   before 6.44
-    wharf   set-up 0.4 s, 0.35 GB   2.20 (1.95 to 2.38)   before 2.85
+                                    960x540              320x180              before
+    desert  set-up 0.6 s, 0.44 GB   2.00 (1.83 to 2.21)  2.37 (2.15 to 2.51)  4.58
+    field   set-up 0.8 s, 0.43 GB   2.90 (2.37 to 3.25)  3.29 (2.49 to 3.96)  6.44
+    wharf   set-up 0.3 s, 0.42 GB   2.04 (1.78 to 2.27)  2.20 (1.95 to 2.38)  2.85
 
 The bounds of desert and field are not reached. What limits them, in renders of the plane, from
 single runs with parts hidden, at loads of 3 to 14. Desert: ground of one colour 1.4 to 1.6, its
