@@ -28,7 +28,6 @@ TRIES = 2
 _WORK = "work"
 _TOGETHER = 8  # views that a helping process takes
 _PATIENCE_S = 3.0
-_PARTS_MOST = SHARDS_MOST
 
 Writing = Callable[[Path, str], AbstractContextManager[None]]
 
@@ -159,12 +158,12 @@ def in_free_part(root: Path, writing: Writing) -> Iterator[None]:
         DatasetError: The dataset cannot be written.
     """
     with ExitStack() as held:
-        for number in range(_PARTS_MOST):
+        for number in range(SHARDS_MOST):
             try:
                 held.enter_context(writing(root, f"worker-{number:04d}"))
                 break
             except BusyError:
-                if number == _PARTS_MOST - 1:  # as on a file system without locks
+                if number == SHARDS_MOST - 1:  # as on a file system without locks
                     raise
         yield
 

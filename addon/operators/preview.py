@@ -30,7 +30,7 @@ from ..scene import lighting, preview, stage
 from ..scene.view import require_denoiser, set_up_view
 from .errors import EXPECTED, reporting
 from .library import shown_view
-from .stepping import Work, tell_work
+from .stepping import Work, is_idle, tell_work
 from .study import StudyOperator, folder_of, scene_study
 from .view import light_cell, show_cell
 
@@ -338,7 +338,7 @@ class LIMEN_OT_preview_cell(StudyOperator, bpy.types.Operator):
         if LIMEN_OT_preview_cell.is_running or bpy.app.is_job_running("RENDER"):
             cls.poll_message_set("Blender is rendering")
             return False
-        return True
+        return is_idle(cls)
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         """Render in steps, between which the window lives; Esc stops."""

@@ -13,7 +13,7 @@ from .errors import EXPECTED, reporting
 from .study import StudyOperator
 from .view import show_cell
 
-__all__ = ["Stepping", "Work", "tell_work", "work"]
+__all__ = ["Stepping", "Work", "is_idle", "tell_work", "work"]
 
 _AT_ONCE_S = 0.1
 
@@ -44,6 +44,15 @@ def tell_work(now: Work | None) -> None:
     live.redraw_sidebar()
 
 
+def is_idle(operator: type[bpy.types.Operator]) -> bool:
+    """Return whether nothing goes on; where something does, an operator's poll says what."""
+    if _work is None:
+        return True
+    title = translated(_work.title)
+    operator.poll_message_set(translated("{} goes on: wait, or press Esc", title))
+    return False
+
+
 class Stepping(StudyOperator):
     """An operator whose ``steps`` yield (done, of) and return what ``finish`` takes."""
 
@@ -52,13 +61,7 @@ class Stepping(StudyOperator):
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         """Return whether a study is open and nothing else goes on."""
-        if not super().poll(context):
-            return False
-        if _work is not None:
-            title = translated(_work.title)
-            cls.poll_message_set(translated("{} goes on: wait, or press Esc", title))
-            return False
-        return True
+        return super().poll(context) and is_idle(cls)
 
     def steps(self, context: bpy.types.Context) -> Steps:
         """Do the work."""

@@ -48,6 +48,20 @@ class _SubjectOperator(StudyOperator):
         return True
 
 
+class _PersonOperator(StudyOperator):
+    """What operators share that look at the person in the scene."""
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        """Return whether a person stands in the scene."""
+        if not super().poll(context):
+            return False
+        if not standing("pose"):
+            cls.poll_message_set("Place the rig with a person first")
+            return False
+        return True
+
+
 # --- body and shape ------------------------------------------------------------------------------
 
 
@@ -190,22 +204,12 @@ class LIMEN_OT_remove_pose(StudyOperator, bpy.types.Operator):
         return {"FINISHED"}
 
 
-class LIMEN_OT_mirror_pose(StudyOperator, bpy.types.Operator):
+class LIMEN_OT_mirror_pose(_PersonOperator, bpy.types.Operator):
     """Show the mirror image of the pose that is shown: left and right change places."""
 
     bl_idname = "limen.mirror_pose"
     bl_label = "Mirror Pose"
     bl_options = {"REGISTER", "UNDO"}
-
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        """Return whether a person stands in the scene."""
-        if not super().poll(context):
-            return False
-        if not standing("pose"):
-            cls.poll_message_set("Place the rig with a person first")
-            return False
-        return True
 
     @reporting
     def execute(self, context: bpy.types.Context) -> set[str]:
@@ -289,21 +293,11 @@ class LIMEN_OT_number_texture(_SubjectOperator, bpy.types.Operator):
 # --- checks --------------------------------------------------------------------------------------
 
 
-class LIMEN_OT_check_person(StudyOperator, bpy.types.Operator):
+class LIMEN_OT_check_person(_PersonOperator, bpy.types.Operator):
     """Check that the person stands on the ground and does not pass through itself."""
 
     bl_idname = "limen.check_person"
     bl_label = "Check Person"
-
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        """Return whether a person stands in the scene."""
-        if not super().poll(context):
-            return False
-        if not standing("pose"):
-            cls.poll_message_set("Place the rig with a person first")
-            return False
-        return True
 
     @reporting
     def execute(self, context: bpy.types.Context) -> set[str]:

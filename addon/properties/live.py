@@ -183,20 +183,21 @@ def window_scene() -> bpy.types.Scene | None:
 
 def redraw(*editors: str) -> None:
     """Have editors of some types drawn again, by default those with the sidebar or a preview."""
-    for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            if area.type in (editors or ("VIEW_3D", "IMAGE_EDITOR")):
-                area.tag_redraw()
+    for area in _areas(*(editors or ("VIEW_3D", "IMAGE_EDITOR"))):
+        area.tag_redraw()
 
 
 def redraw_sidebar() -> None:
     """Have the sidebar alone drawn again: a scene with grass takes long in a viewport."""
+    for area in _areas("VIEW_3D"):
+        for region in area.regions:
+            if region.type == "UI":
+                region.tag_redraw()
+
+
+def _areas(*editors: str) -> Iterator[bpy.types.Area]:
     for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            if area.type == "VIEW_3D":
-                for region in area.regions:
-                    if region.type == "UI":
-                        region.tag_redraw()
+        yield from (area for area in window.screen.areas if area.type in editors)
 
 
 def _update() -> None:

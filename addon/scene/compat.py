@@ -67,8 +67,8 @@ def new_material(name: str) -> tuple[bpy.types.Material, bpy.types.NodeTree]:
     """Return a material and its empty node tree, shaded alike in all versions.
 
     Cycles dims low light on tilted normals, to soften where shadow begins, and from 4.5 on in
-    another way (pull request 135380): 6 % of a desert's light from the horizon lay between 4.3 and
-    4.5. Without it the cosine law holds in all.
+    another way (Blender's pull request 135380): 6 % of a desert's light from the horizon lay
+    between 4.3 and 4.5. Without it the cosine law holds in all.
     """
     material = bpy.data.materials.new(name)
     tree = enable_nodes(material)

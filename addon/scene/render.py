@@ -19,7 +19,6 @@ from . import compat
 
 __all__ = ["RenderError", "Shot", "configure", "render_passes", "stacked"]
 
-
 _MEMORY = Path("/dev/shm")  # Linux: a frame is written and read back at once
 _SCRATCH = f"limen-{platform.node()}-"
 _INDEX_PASSES = ("IndexOB", "Object Index")  # the second from 5.0 on

@@ -29,7 +29,13 @@ _AROUND_PX, _AROUND_BOUNDS = 150_000, (1.0, 2.5)
 def plate_parts(
     layers: Sequence[Layer], size: tuple[int, int], settings: RenderSettings
 ) -> list[Part]:
-    """Return what is rendered of a background, of some layers and :data:`COVER`."""
+    """Return what is rendered of a background.
+
+    Args:
+        layers: Of light, and :data:`COVER`.
+        size: (width, height) of the picture in pixels.
+        settings: The study's.
+    """
     whole = (0, 0, *size)
     return [
         (layer, whole, _share(settings, _BEHIND.get(layer.kind, _BEHIND_HARD))) for layer in layers
@@ -46,7 +52,7 @@ def crop_parts(
 
     Args:
         layers: Of light, and :data:`COVER`.
-        boxes: See :func:`layer_boxes`; layers without one are left out.
+        boxes: See :func:`~.boxes.layer_boxes`; layers without one are left out.
         settings: The study's.
     """
     parts: list[Part] = []

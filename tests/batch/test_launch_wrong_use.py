@@ -1,13 +1,13 @@
 """A wrong launch ends with status 2 and says what to do, before anything is started or made."""
 
 import json
-import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from requirements import require
 
 ROOT = Path(__file__).parents[2]
 DONE, FAILED, WRONG_USE = 0, 1, 2
@@ -127,8 +127,6 @@ def test_a_study_of_any_name_becomes_a_template_that_openjd_takes(launch, small_
     study.write_text(small_study.read_text())
     template = tmp_path / "job.json"
     assert launch("--engine", "openjd", "--write", template, study=study)[0] == DONE
-    openjd = Path(sys.executable).parent / "openjd"
-    if not openjd.exists() and os.environ.get("LIMEN_REQUIRE_ALL") != "1":
-        pytest.skip("openjd is not installed")
+    openjd = require(str(Path(sys.executable).with_name("openjd")))
     checked = subprocess.run([openjd, "check", template], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout

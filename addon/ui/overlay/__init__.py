@@ -71,10 +71,7 @@ def draw_on_screen() -> None:
     scene, overlay = context.scene, context.scene.limen.overlay
     if not (scene.limen.is_open and scene.limen.rig_placed):
         return
-    sheet, free = (
-        Sheet(context.preferences.system.ui_scale),
-        free_part(context),
-    )
+    sheet, free = Sheet(context.preferences.system.ui_scale), free_part(context)
     reading = read_camera(scene)
     if reading is None:
         if overlay.hud and shown_optics(scene) is None:

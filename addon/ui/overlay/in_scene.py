@@ -95,7 +95,6 @@ def draw_zones(context: bpy.types.Context, reading: Reading, opacity: float) -> 
     """Draw the zones, and faintly what of them lies behind other things."""
     colours = zone_colours(context, len(reading.scale.classes))
     flat = shader("FLAT_COLOR")
-
     seen, hidden, edges = once(
         "zones", (reading, colours, opacity), lambda: _zone_batches(reading.zones, colours, opacity)
     )
