@@ -15,15 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import compat
-from .materials import Grain, Rgb, times
+from .materials import Grain, Rgb, by_shade, times
 
-__all__ = ["Tile", "add_patches", "bake_tile", "paved_material", "tiled_material"]
+__all__ = ["Tile", "bake_tile", "grass_material", "paved_material", "tiled_material"]
 
 _NOISE_SPREAD = 0.5  # standard deviation of a grain in units of its contrast
 _OCTAVE_WIDTH = 0.6  # of a grain's band, in octaves
 _MOST = 2.5  # standard deviations: what is rarer is cut
 _RELIEF_FADES_M, _RELIEF_ENDS_M = 50.0, 110.0  # from the camera: farther, it is less than a pixel
 _EVEN_SHARE = 0.05  # of a tile's edge: as far about its beginning its shade is as even as it gets
+_BEYOND_PLANE = 1.1  # 1 would lie in a blade's plane
+_LEANING_AWAY = 0.75  # so that blades are about as bright as the others, under high suns and low
 _SLOPE, _SHADE = "limen_slope", "limen_shade"  # of an image: what its highest values stand for
 
 
@@ -156,17 +158,62 @@ def paved_material(
     return material
 
 
-def add_patches(material: bpy.types.Material, tile: Tile) -> None:
-    """Let a leaf material lean to its second colour in patches of the world, by a tile's shade."""
-    tree = material.node_tree
-    mix = next(node for node in tree.nodes if node.type == "MIX")
-    picture = _look_up(tree, tile)
-    patch = tree.nodes.new("ShaderNodeMath")
-    patch.operation = "MULTIPLY"
-    patch.inputs[1].default_value = picture.image[_SHADE]
-    tree.links.new(picture.outputs["Alpha"], patch.inputs[0])
-    own = mix.inputs[0].links[0].from_socket
-    tree.links.new(times(tree, own, patch.outputs[0]), mix.inputs[0])
+def grass_material(name: str, colours: tuple[Rgb, Rgb], ground: Tile) -> bpy.types.Material:
+    """Return grass that is lit as level ground is, between two colours by attribute ``shade``.
+
+    Blades are finer than a pixel. Were each lit by its own tilt, a pixel would be a sum of bright
+    and dark that takes many samples to tell; lit by the sky above all, they differ in colour alone,
+    as a meadow does from afar.
+
+    Args:
+        name: The datablock's name.
+        colours: Linear reflectance where the attribute is 0 and where it is 1.
+        ground: Whose shade the blades share with what is beneath them.
+    """
+    material, tree = compat.new_material(name)
+    nodes, link = tree.nodes, tree.links.new
+    picture = _look_up(tree, ground)
+    shade = nodes.new("ShaderNodeMath")
+    shade.operation = "MULTIPLY"
+    shade.inputs[1].default_value = picture.image[_SHADE]
+    link(picture.outputs["Alpha"], shade.inputs[0])
+    own = nodes.new("ShaderNodeVectorMath")
+    own.operation = "SCALE"
+    link(by_shade(tree, colours), own.inputs[0])
+    link(shade.outputs[0], own.inputs["Scale"])
+    # A translucent surface that faces down is lit from above, whichever side is seen. But Cycles
+    # takes no light where a shading normal looks to the other side of a surface than the light:
+    # blades that lean away from the light have a second normal, just beyond their own plane.
+    face = nodes.new("ShaderNodeNewGeometry").outputs["Normal"]
+    up = nodes.new("ShaderNodeSeparateXYZ")
+    beyond = nodes.new("ShaderNodeMath")
+    beyond.operation = "MULTIPLY"
+    beyond.inputs[1].default_value = _BEYOND_PLANE
+    in_plane = nodes.new("ShaderNodeVectorMath")
+    in_plane.operation = "MULTIPLY_ADD"
+    in_plane.inputs[2].default_value = (0.0, 0.0, -1.0)
+    unit = nodes.new("ShaderNodeVectorMath")
+    unit.operation = "NORMALIZE"
+    down = nodes.new("ShaderNodeCombineXYZ")
+    down.inputs[2].default_value = -1.0
+    link(face, up.inputs[0])
+    link(up.outputs[2], beyond.inputs[0])
+    link(face, in_plane.inputs[0])
+    link(beyond.outputs[0], in_plane.inputs[1])
+    link(in_plane.outputs[0], unit.inputs[0])
+    away = nodes.new("ShaderNodeVectorMath")
+    away.operation = "SCALE"
+    away.inputs["Scale"].default_value = _LEANING_AWAY
+    link(own.outputs[0], away.inputs[0])
+    both = nodes.new("ShaderNodeAddShader")
+    for position, (colour, normal) in enumerate(((own, down), (away, unit))):
+        surface = nodes.new("ShaderNodeBsdfTranslucent")
+        link(colour.outputs[0], surface.inputs["Color"])
+        link(normal.outputs[0], surface.inputs["Normal"])
+        link(surface.outputs[0], both.inputs[position])
+    output = nodes.new("ShaderNodeOutputMaterial")
+    link(both.outputs[0], output.inputs["Surface"])
+    return material
 
 
 def _look_up(tree: bpy.types.NodeTree, tile: Tile) -> bpy.types.ShaderNodeTexImage:

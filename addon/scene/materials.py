@@ -11,6 +11,7 @@ from . import compat
 __all__ = [
     "Grain",
     "add_haze",
+    "by_shade",
     "diffuse_white",
     "emission_white",
     "leaf_material",
@@ -125,22 +126,28 @@ def leaf_material(
     """
     material, tree = compat.new_material(name)
     nodes, link = tree.nodes, tree.links.new
-    shade = nodes.new("ShaderNodeAttribute")
-    shade.attribute_name = "shade"
-    colour = nodes.new("ShaderNodeMix")
-    colour.data_type = "RGBA"
-    colour.inputs[6].default_value = (*colours[0], 1.0)
-    colour.inputs[7].default_value = (*colours[1], 1.0)
-    link(shade.outputs["Fac"], colour.inputs[0])
+    colour = by_shade(tree, colours)
     front, through = nodes.new("ShaderNodeBsdfDiffuse"), nodes.new("ShaderNodeBsdfTranslucent")
     mixed = nodes.new("ShaderNodeMixShader")
     mixed.inputs[0].default_value = translucency
     for position, surface in enumerate((front, through), start=1):
-        link(colour.outputs[2], surface.inputs["Color"])
+        link(colour, surface.inputs["Color"])
         link(surface.outputs[0], mixed.inputs[position])
     output = nodes.new("ShaderNodeOutputMaterial")
     link(mixed.outputs[0], output.inputs["Surface"])
     return material
+
+
+def by_shade(tree: bpy.types.NodeTree, colours: tuple[Rgb, Rgb]) -> bpy.types.NodeSocket:
+    """Return the colour between two by attribute ``shade``."""
+    shade = tree.nodes.new("ShaderNodeAttribute")
+    shade.attribute_name = "shade"
+    colour = tree.nodes.new("ShaderNodeMix")
+    colour.data_type = "RGBA"
+    for position, rgb in enumerate(colours, start=6):
+        colour.inputs[position].default_value = (*rgb, 1.0)
+    tree.links.new(shade.outputs["Fac"], colour.inputs[0])
+    return colour.outputs[2]
 
 
 def painted_material(

@@ -7,14 +7,14 @@ are meshes as far as a camera can see single ones; beyond, ground and tussocks s
 import bpy
 import numpy as np
 
-from ..ground_tiles import Tile, add_patches, tiled_material
+from ..ground_tiles import Tile, grass_material, tiled_material
 from ..materials import Grain, add_haze, leaf_material, rough_material
 from .land import Waves, add_ground, add_instances, add_range, highest_m, scatter
 from .plants import grass, grass_bunch, grass_clumps, shrub, tree
 
 __all__ = ["LOWEST_LEVEL_M", "VERSION", "build"]
 
-VERSION = 3
+VERSION = 4
 LOWEST_LEVEL_M = 0.0  # within reach of a shadow
 
 _SEED = 20260711
@@ -35,20 +35,20 @@ _GRASS = (
     ((32.0, 96.0), 8.0, ((32.0, 0.21, 25, 0.045),)),
 )
 _VISIBILITY_M = 25_000.0
-# Grass and earth of each variant: summer meadow, late and dry, after rain.
-_GREENS = ((0.165, 0.235, 0.05), (0.23, 0.225, 0.075), (0.11, 0.215, 0.046))
-_STRAWS = ((0.45, 0.38, 0.17), (0.50, 0.40, 0.19), (0.34, 0.34, 0.13))
-_EARTHS = ((0.09, 0.098, 0.036), (0.165, 0.135, 0.067), (0.062, 0.082, 0.03))
-_MEADOWS = ((0.078, 0.09, 0.027), (0.14, 0.125, 0.05), (0.06, 0.084, 0.025))  # from afar
+# Grass and earth of each variant: summer meadow, late and dry, after rain. Earth is of the grass's
+# mean colour: what blades do not hide lies in their shade.
+_GREENS = ((0.096, 0.114, 0.037), (0.138, 0.13, 0.05), (0.064, 0.088, 0.028))
+_STRAWS = ((0.165, 0.16, 0.07), (0.25, 0.2, 0.1), (0.11, 0.122, 0.05))
+_EARTHS = ((0.093, 0.101, 0.036), (0.155, 0.133, 0.06), (0.064, 0.08, 0.027))
+_MEADOWS = ((0.095, 0.107, 0.036), (0.15, 0.133, 0.056), (0.064, 0.086, 0.027))  # from afar
 _DRYNESS = (0.22, 0.5, 0.1)
 _LEAVES = ((0.06, 0.105, 0.02), (0.15, 0.2, 0.05))
 _BARK = (0.10, 0.075, 0.055)
-# Patches to the horizon; litter near the cameras; tufts where blades have ended.
+# Patches to the horizon, of the grass too; litter near the cameras; tufts where blades have ended.
 _BROAD = Tile(
     523.0, (Grain(125.0, 0.26), Grain(48.0, 0.2), Grain(17.0, 0.16), Grain(6.5, 0.14)), 512, _SEED
 )
-_FINE = Tile(3.1, (Grain(0.4, 0.2), Grain(0.12, 0.3), Grain(0.03, 0.25)), 512, _SEED + 1)
-_PATCHES = Tile(113.0, (Grain(19.0, 0.3), Grain(7.0, 0.5), Grain(2.6, 0.3)), 256, _SEED + 3)
+_FINE = Tile(3.1, (Grain(0.4, 0.12), Grain(0.12, 0.2), Grain(0.03, 0.3)), 512, _SEED + 1)
 _SWARD = Tile(41.0, (Grain(4.1, 0.2), Grain(1.3, 0.25), Grain(0.45, 0.2)), 512, _SEED + 2)
 
 
@@ -60,8 +60,7 @@ def build(collection: bpy.types.Collection, variant: int = 1) -> None:
     ground = tiled_material("Limen Meadow", earth, [_BROAD, _FINE])
     distant = add_haze(tiled_material("Limen Meadow Far", meadow, [_BROAD, _SWARD]), _VISIBILITY_M)
     add_ground(collection, waves, ground, ground, distant, far_from_m=85.0)
-    blades = leaf_material("Limen Grass", (green, straw), translucency=0.42)
-    add_patches(blades, _PATCHES)
+    blades = grass_material("Limen Grass", (green, straw), _BROAD)
     _add_grass(collection, rng, waves, blades, _DRYNESS[variant - 1])
     leaves = leaf_material("Limen Leaves", _LEAVES, translucency=0.25)
     _add_shrubs(collection, rng, waves, leaves)
@@ -131,6 +130,7 @@ def _add_grass(
                     np.ones(len(some)),
                     waves.normal,
                     bounced=False,
+                    shadows=False,
                 )
     _add_tussocks(collection, rng, waves, material)
 
@@ -150,7 +150,9 @@ def _add_tussocks(
         size = np.minimum(rng.uniform(0.3, 0.65, len(x)), highest_m(np.hypot(x, y) - 0.4))
         places = np.stack([x, y, waves.height_m(x, y)], axis=-1)
         turns = rng.uniform(0, 2 * np.pi, len(x))
-        add_instances(collection, bunch.name, bunch, places, turns, size, bounced=False)
+        add_instances(
+            collection, bunch.name, bunch, places, turns, size, bounced=False, shadows=False
+        )
 
 
 def _squares(edge_m: float, inner_m: float, outer_m: float) -> tuple[np.ndarray, np.ndarray]:

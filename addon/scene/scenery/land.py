@@ -216,6 +216,7 @@ def add_instances(
     normal: Callable[[Points, Points], Points] | None = None,
     *,
     bounced: bool = True,
+    shadows: bool = True,
 ) -> None:
     """Add copies of a mesh that share its memory.
 
@@ -233,6 +234,7 @@ def add_instances(
         bounced: Stop light that other surfaces send on, as well as a camera's rays and lamps'.
             Grass and leaves need not: what lies below them and is of their colour does. A ray
             within them is the dearest of all.
+        shadows: Throw shadows. Those of blades finer than a pixel would be noise.
     """
     if not len(places_m):
         return
@@ -247,6 +249,7 @@ def add_instances(
     child.parent = parent
     if not bounced:
         child.visible_diffuse = child.visible_glossy = child.visible_transmission = False
+    child.visible_shadow = shadows
     parent.instance_type = "FACES"
     parent.use_instance_faces_scale = True
     parent.show_instancer_for_render = parent.show_instancer_for_viewport = False

@@ -11,6 +11,7 @@ __all__ = ["SHADE", "Blades", "add_shade", "grass", "grass_bunch", "grass_clumps
 SHADE = "shade"
 """Attribute of a leaf or blade: 0 for the first of its material's two colours, 1 the other."""
 
+_TIP_SHADE = 0.25  # a blade's tip is so much drier than its middle, its foot so much less
 _CORE = 0.8  # of a crown's balls, that no ray goes through
 
 Blades = tuple[NDArray, NDArray, NDArray]  # feet (N, 2), heights (N,), bearings (N,)
@@ -85,7 +86,7 @@ def grass(
     lean = np.stack([np.cos(bearing), np.sin(bearing), np.zeros(count)], axis=-1)
     turn = bearing + rng.normal(0, 0.6, count)  # not all show their flat to the same side
     side = np.stack([-np.sin(turn), np.cos(turn), np.zeros(count)], axis=-1)
-    bend = height * rng.uniform(0.15, 0.85, count)
+    bend = height * rng.uniform(0.1, 0.5, count)
     width = width_m * rng.uniform(0.6, 1.3, count)
     half = side * (width / 2)[:, None]
     rows = [foot - half, foot + half]
@@ -101,8 +102,9 @@ def grass(
     corners = ([0, 1, 2],) if simple else ([0, 1, 2], [0, 2, 3])
     faces = np.concatenate([start + corner for corner in corners])
     dry = rng.uniform(0, 1, count) < straw
-    shade = np.where(dry, rng.uniform(0.6, 1, count), rng.uniform(0, 0.35, count))
-    return _shaded(name, vertices, faces, np.repeat(shade, points))
+    shade = np.where(dry, rng.uniform(0.55, 1, count), rng.uniform(-0.05, 0.3, count))
+    along = np.array([*[-_TIP_SHADE] * 2, *[0.0] * (points - 3), _TIP_SHADE])  # feet, bend, tip
+    return _shaded(name, vertices, faces, (shade[:, None] + along).ravel())
 
 
 def shrub(
