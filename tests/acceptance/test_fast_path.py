@@ -3,8 +3,8 @@
 Hours of rendering, once: truths are kept under .cache/truth. LIMEN_TRUTH=SAMPLES,WIDTH,LIGHTINGS
 makes it smaller for a look, as LIMEN_TRUTH=64,1920,4; its bounds hold for 512 samples at 1920
 pixels under all 13.
-`python tests/acceptance/test_fast_path.py FOLDER [VIEWS]` prints the table and leaves the pictures
-there; VIEWS as 0,3 for the first and the fourth.
+`PYTHONPATH=tests python tests/acceptance/test_fast_path.py FOLDER [VIEWS]` prints the table and
+leaves the pictures there; VIEWS as 0,3 for the first and the fourth.
 """
 
 import os

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from limen.addon.core.lighting import horizontal_irradiance, parse_layer
 from limen.addon.scene import lighting, render
-from limen.addon.scene.ground_tiles import Tile, bake_tile, tiled_material
+from limen.addon.scene.ground_tiles import Tile, bake_tile, grass_material, tiled_material
 from limen.addon.scene.materials import Grain
 from limen.addon.scene.mesh import add_object, make_mesh
 
@@ -103,3 +103,35 @@ def test_ground_reflects_its_colour_on_the_mean_and_relief_takes_none_of_it(bare
     seen = [passes[f"Combined.{channel}"].mean() for channel in "RGB"]
     expected = np.array(colour) * horizontal_irradiance(layer) / np.pi
     np.testing.assert_allclose(seen, expected, rtol=0.02)
+
+
+@pytest.mark.parametrize("sun", ["sun-90-60", "sun-180-15", "sun-270-30", "dome-uniform"])
+def test_grass_is_as_bright_as_level_ground_however_its_blades_lean(bare, sun):
+    rng = np.random.default_rng(4)
+    count = 400
+    foot = np.column_stack([rng.uniform(-1, 1, (count, 2)), np.zeros(count)])
+    turn, lean = rng.uniform(0, 2 * np.pi, (2, count))
+    side = 0.1 * np.column_stack([np.cos(turn), np.sin(turn), np.zeros(count)])
+    tip = 0.25 * np.column_stack([0.3 * np.cos(lean), 0.3 * np.sin(lean), np.ones(count)])
+    blades = np.stack([foot - side, foot + side, foot + tip], axis=1).reshape(-1, 3)
+    mesh = make_mesh("Blades", blades, np.arange(3 * count).reshape(-1, 3), smooth=False)
+    even = Tile(0.5, (Grain(0.1, 0.0),), pixels=64)
+    colour = (0.2, 0.3, 0.1)
+    mesh.materials.append(grass_material("Grass", (colour, colour), even))
+    item = add_object("Blades", mesh, bare.collection)
+    item.visible_shadow = item.visible_diffuse = item.visible_transmission = False
+    camera = bpy.data.objects.new("Aside", bpy.data.cameras.new("Aside"))
+    camera.data.type, camera.data.ortho_scale = "ORTHO", 1.5
+    camera.location, camera.rotation_euler = (0, -3, 1.5), (np.radians(65), 0, 0)
+    bare.collection.objects.link(camera)
+    bare.camera = camera
+    bare.render.resolution_x = bare.render.resolution_y = 64
+    layer = parse_layer(sun)
+    lighting.light_layer(layer)
+    passes = render.render_passes(bare, render.Shot(16))
+    covered = passes["Combined.A"] > 0.999
+    expected = np.array(colour) * horizontal_irradiance(layer) / np.pi
+    seen = np.array([passes[f"Combined.{c}"][covered] for c in "RGB"]) / expected[:, None]
+    assert covered.mean() > 0.3
+    assert seen.mean() == pytest.approx(1.0, abs=0.25)
+    assert seen.min() > 0.4, "a blade is dark"
