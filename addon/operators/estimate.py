@@ -28,6 +28,8 @@ __all__ = ["Cost", "Rates", "check_views", "cost_of", "estimate_cost", "measurin
 
 _TILE_PX = 320
 _EMPTY_PX = 8
+_TILE_SAMPLES = 8  # at most: enough to tell what one takes
+_WHOLE_PERCENT = 25  # of a picture's width and height, to tell what a sample of all of it takes
 _SAMPLED_VIEWS = 6
 _IMAGE_S_PER_PX = 0.11e-6  # compose, expose and encode
 
@@ -49,7 +51,8 @@ class Rates:
     Attributes:
         render_s: A render of next to no pixels.
         pixel_s: A pixel of a layer, without its samples: denoising, passes, writing.
-        sample_s: A sample of a pixel.
+        sample_s: A sample of a pixel about a person.
+        picture_s: A sample of a pixel of whole pictures, much of them sky.
         layer_byte: A pixel of a light layer.
         image_byte: A pixel of a clean image.
         crop_m2: The area at the person that a layer of its crop covers, in square metres.
@@ -60,6 +63,7 @@ class Rates:
     render_s: float
     pixel_s: float
     sample_s: float
+    picture_s: float
     layer_byte: float
     image_byte: float
     crop_m2: float
@@ -117,13 +121,18 @@ def measuring(
     find_parts(study, assets_dir)
     layers = layers_of(study.lightings)
     with_person = [spec for spec in specs if spec.target_present]
-    every = max(1, len(with_person) // _SAMPLED_VIEWS)
-    sampled = with_person[::every][:_SAMPLED_VIEWS]
-    steps = len(sampled or specs[:1]) + 1
+    some = with_person or list(specs)
+    sampled = some[:: max(1, len(some) // _SAMPLED_VIEWS)][:_SAMPLED_VIEWS]
     area_px = rendered_px = sampled_px = scale = 0.0
+    measured = []
     for step, spec in enumerate(sampled):
-        yield step, steps
+        yield step, len(sampled)
         view = set_up_view(study, spec, assets_dir)
+        # Another layer each time: suns, lamps and skies take unlike times.
+        lighting.light_layer(layers[step % len(layers)])
+        measured.append(_measure(study))
+        if view.person is None:
+            continue
         scenery = str(spec.factors["scenery"])
         boxes = layer_boxes(view.person, scenery, layers, view.camera, view.camera_pose)
         area_px += sum(w * h for name, (_, _, w, h) in boxes.items() if name != "alpha")
@@ -131,23 +140,21 @@ def measuring(
             rendered_px += w * h
             sampled_px += w * h * samples / study.render.samples
         scale += len(layers) * density_at(view.camera, spec.factors["distance_m"]) ** 2
-    if not sampled:
-        yield 0, steps
-        set_up_view(study, specs[0], assets_dir)
-    yield steps - 1, steps
     areas = (area_px, rendered_px, sampled_px)
-    return Rates(*_measure_tile(study), *(area / scale if scale else 0.0 for area in areas))
+    rates = np.mean(measured, axis=0)
+    return Rates(*map(float, rates), *(area / scale if scale else 0.0 for area in areas))
 
 
-def _measure_tile(study: Study) -> tuple[float, float, float, float, float]:
-    """Render a tile about the subject; returns the first five of :class:`Rates`."""
-    samples, denoise = study.render.samples, study.render.denoise == "oidn"
+def _measure(study: Study) -> tuple[float, ...]:
+    """Render a tile about the subject, and the whole small; returns the first six of Rates."""
+    denoise = study.render.denoise == "oidn"
+    scene = stage.stage_scene()
     size = study.camera.optics().image_px
     tile, empty = _centre(size, _TILE_PX), _centre(size, _EMPTY_PX)
     area = tile[2] * tile[3]
-    lighting.light_layer(layers_of(study.lightings)[0])
-    render.render_passes(stage.stage_scene(), render.Shot(1, box=tile))  # loads the scene
+    render.render_passes(scene, render.Shot(1, box=tile))  # loads what changed
     render_s, _ = _timed(render.Shot(1, denoise=denoise, box=empty))
+    samples = min(study.render.samples, _TILE_SAMPLES)
     one_s, passes = _timed(render.Shot(1, denoise=denoise, box=tile))
     all_s, sample_s = one_s, max(one_s - render_s, 0)
     if samples > 1:
@@ -155,6 +162,12 @@ def _measure_tile(study: Study) -> tuple[float, float, float, float, float]:
         # A busy machine may take longer for less: no rate is below zero.
         sample_s = max(all_s - one_s, 0) / (samples - 1)
     pixel_s = max(all_s - render_s - samples * sample_s, 0)
+    scene.render.resolution_percentage = _WHOLE_PERCENT
+    try:
+        (least_s, whole), (most_s, _) = (_timed(render.Shot(n)) for n in (1, 1 + _TILE_SAMPLES))
+    finally:
+        scene.render.resolution_percentage = 100
+    picture_s = max(most_s - least_s, 0) / _TILE_SAMPLES / whole["Combined.A"].size
     pixels = render.stacked(passes, "Combined", "RGB")
     with tempfile.TemporaryDirectory(prefix="limen-") as folder:
         light, image = Path(folder) / "tile.exr", Path(folder) / "tile.png"
@@ -165,6 +178,7 @@ def _measure_tile(study: Study) -> tuple[float, float, float, float, float]:
         render_s,
         pixel_s / area,
         sample_s / area,
+        picture_s,
         layer_bytes / area,
         image_bytes / area,
     )
@@ -193,7 +207,8 @@ def cost_of(study: Study, specs: Sequence[ViewSpec], rates: Rates) -> Cost:
     images = len(specs) * len(study.lightings)
     if exact:
         layer_pixels = rendered_pixels = float(images * pixels)
-        sampled, renders = layer_pixels * study.render.samples, images
+        of_crops, whole = 0.0, layer_pixels * study.render.samples
+        renders = images
     else:
         per_m2 = [density_at(camera, spec.factors["distance_m"]) ** 2 for spec in with_person]
         stored, rendered, of_crops = (
@@ -203,14 +218,13 @@ def cost_of(study: Study, specs: Sequence[ViewSpec], rates: Rates) -> Cost:
         parts = plate_parts((COVER, *layers_of(study.lightings)), camera.image_px, study.render)
         layer_pixels = plates * layers * pixels + stored
         rendered_pixels = plates * layers * pixels + rendered
-        sampled = plates * pixels * sum(samples for _, _, samples in parts)
-        sampled += study.render.samples * of_crops
+        whole = plates * pixels * sum(samples for _, _, samples in parts)
         renders = (plates + 2 * len(with_person)) * layers
     seconds = (
         rendered_pixels * rates.pixel_s
-        + sampled * rates.sample_s
+        + study.render.samples * of_crops * rates.sample_s
+        + (whole + (len(specs) if exact else plates) * pixels) * rates.picture_s  # and depth
         + renders * rates.render_s
-        + (len(specs) if exact else plates) * pixels * rates.sample_s  # depth
         + len(specs) * 3 * rates.render_s  # masks, ruler
         + images * pixels * _IMAGE_S_PER_PX
     )

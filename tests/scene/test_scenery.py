@@ -59,6 +59,18 @@ def test_a_viewport_shows_copies_and_not_what_is_copied(scenery):
     assert copied.isdisjoint(name for is_copy, name in shown if not is_copy)
 
 
+def test_what_stops_light_stops_it_on_every_way(scenery):
+    """Else rays aimed at the sky and rays that reach it disagree, and layers add up to no whole."""
+    for item in stage.stage_scene().objects:
+        ways = (
+            item.visible_shadow,
+            item.visible_diffuse,
+            item.visible_glossy,
+            item.visible_transmission,
+        )
+        assert len(set(ways)) == 1 or item.type == "LIGHT", item.name
+
+
 def test_the_published_cameras_stand_in_the_open(scenery, published_camera):
     for distance_m in DISTANCES_M:
         for azimuth_deg in range(0, 360, 45):

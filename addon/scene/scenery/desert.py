@@ -23,7 +23,7 @@ from .plants import add_shade, shrub
 
 __all__ = ["LOWEST_LEVEL_M", "VERSION", "build"]
 
-VERSION = 4
+VERSION = 5
 LOWEST_LEVEL_M = 0.0  # within reach of a shadow
 
 _SEED = 20260529  # the place is the same in every study
@@ -175,7 +175,7 @@ def _add_scrub(collection: bpy.types.Collection, rng: np.random.Generator, waves
         size = np.minimum(rng.uniform(0.25, 1.1, len(x)), _scrub_limit(x, y))
         places = np.stack([x, y, waves.height_m(x, y) - 0.02 * size], axis=-1)
         turns = rng.uniform(0, 2 * np.pi, len(x))
-        add_instances(collection, mesh.name, mesh, places, turns, size, bounced=False)
+        add_instances(collection, mesh.name, mesh, places, turns, size)
 
 
 def _scrub_limit(x: NDArray, y: NDArray) -> NDArray:

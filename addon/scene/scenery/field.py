@@ -129,8 +129,7 @@ def _add_grass(
                     turns,
                     np.ones(len(some)),
                     waves.normal,
-                    bounced=False,
-                    shadows=False,
+                    stops_light=False,
                 )
     _add_tussocks(collection, rng, waves, material)
 
@@ -150,9 +149,7 @@ def _add_tussocks(
         size = np.minimum(rng.uniform(0.3, 0.65, len(x)), highest_m(np.hypot(x, y) - 0.4))
         places = np.stack([x, y, waves.height_m(x, y)], axis=-1)
         turns = rng.uniform(0, 2 * np.pi, len(x))
-        add_instances(
-            collection, bunch.name, bunch, places, turns, size, bounced=False, shadows=False
-        )
+        add_instances(collection, bunch.name, bunch, places, turns, size, stops_light=False)
 
 
 def _squares(edge_m: float, inner_m: float, outer_m: float) -> tuple[np.ndarray, np.ndarray]:
@@ -181,7 +178,7 @@ def _add_shrubs(
         size = rng.uniform(0.9, 2.6, len(x))
         places = np.stack([x, y, waves.height_m(x, y) - 0.05], axis=-1)
         turns = rng.uniform(0, 2 * np.pi, len(x))
-        add_instances(collection, mesh.name, mesh, places, turns, size, bounced=False)
+        add_instances(collection, mesh.name, mesh, places, turns, size)
 
 
 def _add_trees(
@@ -216,9 +213,8 @@ def _add_trees(
         slim = float(rng.uniform(0.8, 1.4))
         crown, inside = tree(f"Limen Tree {kind}", rng, leaves=1300, leaf_m=0.027, slim=slim)
         mine = kinds[kind::count]
-        for mesh in (crown, inside):
+        for mesh, stops_light in ((crown, False), (inside, True)):
             mesh.materials.append(leaves)
             mesh.materials.append(bark)
-            add_instances(
-                collection, mesh.name, mesh, places[mine], turns[mine], height[mine], bounced=False
-            )
+            standing = (places[mine], turns[mine], height[mine])
+            add_instances(collection, mesh.name, mesh, *standing, stops_light=stops_light)

@@ -215,8 +215,7 @@ def add_instances(
     sizes: Points,
     normal: Callable[[Points, Points], Points] | None = None,
     *,
-    bounced: bool = True,
-    shadows: bool = True,
+    stops_light: bool = True,
 ) -> None:
     """Add copies of a mesh that share its memory.
 
@@ -231,10 +230,10 @@ def add_instances(
         turns_rad: (N,) about the normal.
         sizes: (N,) factors.
         normal: x, y -> (N, 3) unit normals; upright without.
-        bounced: Stop light that other surfaces send on, as well as a camera's rays and lamps'.
-            Grass and leaves need not: what lies below them and is of their colour does. A ray
-            within them is the dearest of all.
-        shadows: Throw shadows. Those of blades finer than a pixel would be noise.
+        stops_light: Grass and leaves need not where what lies below or within them does: a ray
+            among them is the dearest of all. Light is stopped on every way or on none. Cycles
+            finds a sky by rays aimed at it and by rays that happen to reach it, and weighs the two
+            by how many lights there are: where they disagree, layers do not add up to the whole.
     """
     if not len(places_m):
         return
@@ -247,9 +246,9 @@ def add_instances(
     parent = add_object(f"{name} Carrier", carrier, collection)
     child = add_object(name, mesh, collection)
     child.parent = parent
-    if not bounced:
+    if not stops_light:
+        child.visible_shadow = False
         child.visible_diffuse = child.visible_glossy = child.visible_transmission = False
-    child.visible_shadow = shadows
     parent.instance_type = "FACES"
     parent.use_instance_faces_scale = True
     parent.show_instancer_for_render = parent.show_instancer_for_viewport = False
