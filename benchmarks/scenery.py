@@ -9,23 +9,20 @@ Bounds: set-up under 5 s and 1.5 GB; a render at 8 samples at most 1.6 times (de
 (field, wharf) that of the plane. Rays through a scenery wait for memory, those to a plane do not:
 the ratios hold for a machine that does nothing else.
 
-Measured with bpy 4.5, all cameras, and least and highest of one; "before" are desert-v3, field-v2
-and wharf-v1. At 960x540, once, load 3 to 4; at 320x180, least of 2 (before: once), load 15. Small
-pictures raise the ratios. Full HD was not measured.
+Measured with bpy 4.5 at 960x540, once, all cameras, and least and highest of one; "before" are
+desert-v4, field-v3 and wharf-v2. Small pictures raise the ratios; Full HD was not measured.
 
-                                    960x540              320x180              before
-    desert  set-up 0.6 s, 0.44 GB   2.00 (1.83 to 2.21)  2.37 (2.15 to 2.51)  4.58
-    field   set-up 0.8 s, 0.43 GB   2.90 (2.37 to 3.25)  3.29 (2.49 to 3.96)  6.44
-    wharf   set-up 0.3 s, 0.42 GB   2.04 (1.78 to 2.27)  2.20 (1.95 to 2.38)  2.85
+                                    now                  load   before
+    desert  set-up 0.6 s, 0.44 GB   1.77 (1.65 to 1.91)  2.2    2.00
+    field   set-up 0.7 s, 0.43 GB   1.97 (1.61 to 2.32)  2.1    2.90
+    wharf   set-up 0.3 s, 0.42 GB                               2.04 (1.78 to 2.27)
 
-The bounds of desert and field are not reached. What limits them, in renders of the plane, from
-single runs with parts hidden, at loads of 3 to 14. Desert: ground of one colour 1.4 to 1.6, its
-two pictures and relief 0.3 to 0.5 more, stones, range, boulders and scrub 0.05 to 0.15 each; a
-plane of two triangles is nearly free, and a flat grid of 8 x 8 faces takes 1.16 of it, one of
-32 x 32 1.34. Field: ground 1.7, grass to 10 m 0.45 more, to 32 m 0.5, to 96 m 0.15, tussocks 0.15,
-shrubs 0.1, trees 0.25 (200 of them) to 0.75 (1700). What did not help: one mesh in place of
-instances (several times slower, 3 GB), larger squares of grass (slower), spatial splits in the
-hierarchy, closest look-ups in pictures, grass that throws no shadow (4 % at most).
+The bound of the desert is not reached. What limits it, in renders of the plane, from single runs
+with parts hidden: ground of one colour 1.4, its two pictures and relief 0.3, stones, range,
+boulders and scrub 0.05 to 0.15 each; a plane of two triangles is nearly free, and a flat grid of
+8 x 8 faces takes 1.16 of it, one of 32 x 32 1.34. What did not help: one mesh in place of instances
+(several times slower, 3 GB), larger squares of grass (slower), spatial splits in the hierarchy,
+closest look-ups in pictures. What helped most: grass and crowns that stop no light (decision 023).
 
     python benchmarks/scenery.py [--size 1920x1080] [--samples 8] [--repeats 3]
 """
