@@ -18,10 +18,12 @@ __all__ = [
     "FEATHER_PX",
     "RelightError",
     "Stack",
+    "changed_box",
     "compose",
     "paste",
     "pixel_directions",
     "stack_from_layers",
+    "stack_in_box",
     "whole_layer",
 ]
 
@@ -161,18 +163,78 @@ def stack_from_layers(
     return Stack(canvases, alpha.reshape(height, width), directions)
 
 
+def changed_box(
+    crops: Mapping[str, LayerImage], lighting: Lighting, shape: tuple[int, ...]
+) -> Box | None:
+    """Return the box in which a view's crops change an image under a lighting, None for nowhere.
+
+    A pixel wider than the crops, so that none but those at the image's border end at the box's.
+
+    Args:
+        crops: Layer name -> image.
+        lighting: What shines.
+        shape: (H, W) of the image.
+    """
+    needed = {*layer_weights(lighting), ALPHA}
+    boxes = np.array([crop.box for name, crop in crops.items() if name in needed])
+    if not len(boxes):
+        return None
+    x0, y0 = np.maximum(boxes[:, :2].min(axis=0) - 1, 0)
+    x1, y1 = np.minimum((boxes[:, :2] + boxes[:, 2:]).max(axis=0) + 1, (shape[1], shape[0]))
+    return (int(x0), int(y0), int(x1 - x0), int(y1 - y0))
+
+
+def stack_in_box(
+    plate: Mapping[str, LayerImage],
+    crops: Mapping[str, LayerImage],
+    directions: FloatArray,
+    lighting: Lighting,
+    box: Box,
+) -> Stack:
+    """Return what :func:`stack_from_layers` does, of one lighting's layers in a box.
+
+    Args:
+        plate: Layer name -> image of the background, of all of the image.
+        crops: The same for the view.
+        directions: (H, W, 3) of the whole image.
+        lighting: Whose layers are wanted.
+        box: Of :func:`changed_box`.
+
+    Raises:
+        RelightError: See :func:`stack_from_layers`.
+    """
+    x, y, width, height = box
+    part = (slice(y, y + height), slice(x, x + width))
+    needed = {*layer_weights(lighting), ALPHA}
+    return stack_from_layers(
+        {
+            name: LayerImage(image.pixels[part], (0, 0, width, height))
+            for name, image in plate.items()
+            if name in needed
+        },
+        {
+            name: LayerImage(crop.pixels, (crop.box[0] - x, crop.box[1] - y, *crop.box[2:]))
+            for name, crop in crops.items()
+            if name in needed
+        },
+        directions[part],
+    )
+
+
 def whole_layer(lighting_name: str) -> str:
     """Return the name of the layer that holds all the light of one lighting (method ``exact``)."""
     return f"lighting-{lighting_name}"
 
 
-def compose(stack: Stack, lighting: Lighting) -> FloatArray:
+def compose(stack: Stack, lighting: Lighting, sky: FloatArray | None = None) -> FloatArray:
     """Return the scene-linear image (H, W, 3) in cd/m2 of a view under a lighting.
 
     Args:
         stack: The view's light: unit layers (method ``fast``), or one layer of 1 lx per lighting
             (method ``exact``).
         lighting: A preset, or any other mix of the stack's layers.
+        sky: What :func:`~.sky.seen_sky` shows, where it is known; for a part of an image it must
+            be: discs and stars are drawn on the whole.
 
     Raises:
         RelightError: The stack lacks a layer that the lighting needs.
@@ -190,7 +252,7 @@ def compose(stack: Stack, lighting: Lighting) -> FloatArray:
     image = _weighted_sum(stack.layers, weights, stack.alpha.shape)
     open_sky = (1 - stack.alpha)[..., None]
     if open_sky.any():
-        image += open_sky * seen_sky(lighting, stack.directions)
+        image += open_sky * (seen_sky(lighting, stack.directions) if sky is None else sky)
     if lighting.monochrome:
         image[...] = image[..., :1]
     return image

@@ -11,8 +11,9 @@ from ..core.factors import ViewSpec
 from ..core.lighting import ALPHA, layers_of
 from ..core.study import Study
 from ..scene import compat, stack, stage
+from ..scene.clean_images import clean_image, metered_exposure_s
 from ..scene.samples import COVER
-from ..scene.view import clean_image, metered_exposure_s, set_up_view
+from ..scene.view import set_up_view
 
 __all__ = ["can_denoise", "view_pictures"]
 

@@ -15,8 +15,9 @@ from ..core.lighting import Lighting, layer_weights, layers_of
 from ..core.relight import whole_layer
 from ..core.study import CameraSetup, Study
 from . import stack
+from .clean_images import clean_image, metered_exposure_s
 from .samples import COVER
-from .view import LightPlan, SetView, clean_image, light_plan, metered_exposure_s
+from .view import LightPlan, SetView, light_plan
 
 __all__ = ["Picture", "Preview", "compose", "missing_light", "rendering"]
 

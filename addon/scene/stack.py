@@ -29,6 +29,7 @@ from .scenery import scenery_version
 from .subject import subject_hidden
 
 __all__ = [
+    "Background",
     "Plate",
     "exact_layers",
     "plate_id",
@@ -44,18 +45,33 @@ _MAY_BE_BLACK = (LAMPS, ILLUMINATOR)  # where there are no lamps, or nothing is 
 
 
 @dataclass(frozen=True, eq=False)
+class Background:
+    """A plate under a lighting.
+
+    Attributes:
+        exposure_s: The shutter time that was metered.
+        image: (H, W, 3) uint8, the clean image without a person.
+        sky: (H, W, 3) what is seen of the sky, None where the scene covers all.
+    """
+
+    exposure_s: float
+    image: NDArray[np.uint8]
+    sky: NDArray[np.float32] | None
+
+
+@dataclass(frozen=True, eq=False)
 class Plate:
     """A background as it lies in a dataset.
 
     Attributes:
         name: See :func:`plate_id`.
         layers: Layer name -> image over the full picture.
-        exposures_s: What was metered on it so far; by the caller's own keys.
+        backgrounds: What was developed of it so far; by the caller's own keys.
     """
 
     name: str
     layers: Mapping[str, LayerImage]
-    exposures_s: dict[tuple[object, ...], Mapping[str, float]] = field(default_factory=dict)
+    backgrounds: dict[tuple[object, ...], Background] = field(default_factory=dict)
 
 
 def plate_id(

@@ -18,11 +18,12 @@ from ..core.image_io import Box, LayerImage, write_depth, write_layers, write_pn
 from ..core.lighting import ALPHA, ILLUMINATOR, Layer, Lighting, layer_weights, layers_of
 from ..core.optics import Camera, CameraPose, density_at, look_at_pose, project
 from ..core.poses import Pose, find_pose
-from ..core.study import CameraSetup, Study, Subject
+from ..core.study import Study, Subject
 from ..core.textures import Texture, find_texture
 from ..core.version import __version__
 from . import camera_rig, compat, render, stack, stage
 from .boxes import layer_boxes
+from .clean_images import CleanImages
 from .occluder import Occluder, place_occluder, remove_occluder
 from .samples import COVER
 from .scenery import SceneryError, lamps_of, scenery_version
@@ -39,10 +40,8 @@ from .subject import (
 __all__ = [
     "LightPlan",
     "SetView",
-    "clean_image",
     "find_parts",
     "light_plan",
-    "metered_exposure_s",
     "person_marks_of",
     "place_camera",
     "place_person",
@@ -290,12 +289,8 @@ def render_view(view: SetView, root: Path) -> tuple[Row, list[Row]]:
             write_png(files[name], mask.astype(np.uint8) * 255)
     irradiance = _irradiance(view, layers)
     directions = relight.pixel_directions(view.camera.K, view.camera_pose.R, *view.camera.image_px)
-    light = relight.stack_from_layers(plate and plate.layers, images, directions)
-    exposures_s = _exposures_s(view.study, light, plate)
-    index = [
-        _index_row(view, item, light, exposures_s[item.name], irradiance, root)
-        for item in view.study.lightings
-    ]
+    clean = CleanImages(plate, images, directions, view.study.camera)
+    index = [_index_row(view, item, clean, irradiance, root) for item in view.study.lightings]
     row = {
         **_camera_facts(view),
         **_target_facts(view, visible, full),
@@ -440,58 +435,18 @@ def _measured(
     return stage.measure_irradiance(stage.stage_scene(), layers)
 
 
-def _exposures_s(
-    study: Study, light: relight.Stack, plate: stack.Plate | None
-) -> Mapping[str, float]:
-    """Return lighting name -> exposure; where there is a plate, once for all its views.
-
-    Metered without the person: the brightness of the ground must not tell who stands on it.
-    """
-    setup = study.camera
-    key = (study.lightings, setup.fnumber, setup.iso, setup.shutter_limit_s)
-    if plate is not None and key in plate.exposures_s:
-        return plate.exposures_s[key]
-    metered = light
-    if plate is not None:
-        metered = relight.stack_from_layers(plate.layers, {}, light.directions)
-    exposures_s = {item.name: metered_exposure_s(metered, item, setup) for item in study.lightings}
-    if plate is not None:
-        plate.exposures_s[key] = exposures_s
-    return exposures_s
-
-
-def metered_exposure_s(metered: relight.Stack, item: Lighting, setup: CameraSetup) -> float:
-    """Return the shutter time that a study's camera chooses for what it meters."""
-    return photometry.meter(
-        photometry.luminance(relight.compose(metered, item)),
-        fnumber=setup.fnumber,
-        iso=setup.iso,
-        shutter_limit_s=setup.shutter_limit_s,
-    )
-
-
-def clean_image(
-    light: relight.Stack, item: Lighting, exposure_s: float, setup: CameraSetup
-) -> NDArray[np.uint8]:
-    """Return the clean image (H, W, 3), sRGB, of a view under a lighting."""
-    image = relight.compose(light, item)
-    return photometry.to_srgb8(photometry.expose(image, exposure_s, setup.fnumber, setup.iso))
-
-
 def _index_row(
     view: SetView,
     item: Lighting,
-    light: relight.Stack,
-    exposure_s: float,
+    clean: CleanImages,
     irradiance: Mapping[str, float],
     root: Path,
 ) -> Row:
-    setup = view.study.camera
     media: Row = {"kind": "image", "clean": None}
     row_id = f"{view.spec.view_id}-{item.name}"
     if view.study.outputs.clean:
         path = root / "media" / "clean" / f"{row_id}.png"
-        write_png(path, clean_image(light, item, exposure_s, setup))
+        write_png(path, clean.image(item))
         media["clean"] = {"path": path.relative_to(root).as_posix(), **file_record(path)}
     factors = view.spec.factors
     measured = sum(
@@ -508,7 +463,7 @@ def _index_row(
         **{name: factors[name] for name in ("distance_m", "azimuth_deg", "elevation_deg")},
         "illuminance_nominal_lx": item.illuminance_lx,
         "illuminance_measured_lx": _figures(measured),
-        "exposure_s": _figures(exposure_s),
+        "exposure_s": _figures(clean.exposure_s(item)),
         "media": media,
     }
 

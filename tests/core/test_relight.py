@@ -13,13 +13,15 @@ from limen.addon.core.relight import (
     FEATHER_PX,
     RelightError,
     Stack,
+    changed_box,
     compose,
     paste,
     pixel_directions,
     stack_from_layers,
+    stack_in_box,
     whole_layer,
 )
-from limen.addon.core.sky import sky_luminance
+from limen.addon.core.sky import seen_sky, sky_luminance
 
 PRESETS = load_lightings()
 NOON = PRESETS["noon_south"]
@@ -276,3 +278,42 @@ def test_lamps_and_an_illuminator_add_their_power_times_their_layers():
     expected = 500 * stack.layers["lamps"] * np.float32([1.1, 1.0, 0.7])
     expected += 30 * stack.layers["illuminator"]
     np.testing.assert_allclose(added, expected, rtol=2e-3, atol=0.5)
+
+
+# --- where a person changes an image -------------------------------------------------------------
+
+
+@st.composite
+def boxes(draw):
+    x, y = (draw(st.integers(0, side - 1)) for side in SIZE)
+    return (x, y, draw(st.integers(1, SIZE[0] - x)), draw(st.integers(1, SIZE[1] - y)))
+
+
+@pytest.mark.parametrize("name", ["noon_south", "evening_west", "night"])
+@given(of_alpha=boxes(), of_others=st.lists(boxes(), max_size=2), seed=st.integers(0, 99))
+def test_a_box_of_an_image_is_what_the_whole_shows_there(name, of_alpha, of_others, seed):
+    lighting, rng = PRESETS[name], np.random.default_rng(seed)
+    names = ["alpha", *layer_weights(lighting)]
+
+    def drawn(layer, box):
+        channels = 1 if layer == "alpha" else 3
+        return LayerImage(rng.random((box[3], box[2], channels), np.float32), box)
+
+    plate = {layer: drawn(layer, (0, 0, *SIZE)) for layer in names}
+    crops = {
+        layer: drawn(layer, box) for layer, box in zip(names, [of_alpha, *of_others], strict=False)
+    }
+    towards = directions()
+    expected = compose(stack_from_layers(plate, crops, towards), lighting)
+    image = compose(stack_from_layers(plate, {}, towards), lighting)
+    x, y, width, height = changed_box(crops, lighting, SIZE[::-1])
+    part = (slice(y, y + height), slice(x, x + width))
+    light = stack_in_box(plate, crops, towards, lighting, (x, y, width, height))
+    image[part] = compose(light, lighting, seen_sky(lighting, towards)[part])
+    np.testing.assert_array_equal(image, expected)
+
+
+def test_crops_that_a_lighting_does_not_use_change_nothing():
+    crops = {"sun-90-15": LayerImage(np.ones((2, 2, 3), np.float32), (4, 4, 2, 2))}
+    assert changed_box(crops, NOON, SIZE[::-1]) is None
+    assert changed_box({}, NOON, SIZE[::-1]) is None

@@ -177,7 +177,7 @@ def test_an_edit_of_the_light_gives_the_picture_that_a_batch_would_compose(scene
     (light,) = (x for x in study.lightings if x.name == "morning_east")
     assert light.illuminance_lx == 300 and light.components[0].share == 0.25
     metered = relight.stack_from_layers(plate, {}, directions)
-    from limen.addon.scene.view import clean_image, metered_exposure_s
+    from limen.addon.scene.clean_images import clean_image, metered_exposure_s
 
     exposure_s = metered_exposure_s(metered, light, study.camera)
     stack = relight.stack_from_layers(plate, crops, directions)
