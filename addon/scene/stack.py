@@ -39,7 +39,8 @@ __all__ = [
     "use_plate",
 ]
 
-_STACK_VERSION = 4  # raise it when the same settings come to give other pixels
+_STACK_VERSION = 5  # raise it when the same settings come to give other pixels
+_EDGE_PX = 16  # about the open sky, for gaps among leaves that one sample missed
 _MAGENTA_MOST = 0.003
 _MAY_BE_BLACK = (LAMPS, ILLUMINATOR)  # where there are no lamps, or nothing is near the camera
 
@@ -198,7 +199,15 @@ def _render_part(
     # No denoiser helps here, and a bright sky tells each edge; but where one sample of each pixel
     # sees no sky there is none.
     cover = _cover(_passes(box, 1, own_seed))
-    return cover if (cover == 1).all() else _cover(_passes(box, samples, own_seed))
+    ys, xs = np.nonzero(cover[..., 0] < 1)
+    if len(xs):
+        height, width = cover.shape[:2]
+        x0, y0 = max(int(xs.min()) - _EDGE_PX, 0), max(int(ys.min()) - _EDGE_PX, 0)
+        x1 = min(int(xs.max()) + _EDGE_PX + 1, width)
+        y1 = min(int(ys.max()) + _EDGE_PX + 1, height)
+        part = (box[0] + x0, box[1] + y0, x1 - x0, y1 - y0)
+        cover[y0:y1, x0:x1] = _cover(_passes(part, samples, own_seed))
+    return cover
 
 
 def _passes(
