@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..core.image_io import Box, read_channels
 from . import compat
 
-__all__ = ["RenderError", "Shot", "configure", "render_passes", "stacked"]
+__all__ = ["RenderError", "Shot", "configure", "forget_pictures", "render_passes", "stacked"]
 
 _MEMORY = Path("/dev/shm")  # Linux: a frame is written and read back at once
 _SCRATCH = f"limen-{platform.node()}-"
@@ -123,6 +123,18 @@ def render_passes(scene: bpy.types.Scene, shot: Shot) -> dict[str, NDArray[np.fl
             raise RenderError("the render was cancelled: no picture was written")
         channels = read_channels(path)
     return {_pass_name(name): pixels for name, pixels in channels.items()}
+
+
+def forget_pictures() -> None:
+    """Have Cycles forget what it keeps between renders; for whoever has removed an image.
+
+    It knows an image by its place in memory: one that is made where another was removed would be
+    drawn as that other one.
+    """
+    for scene in bpy.data.scenes:
+        if scene.render.use_persistent_data:
+            scene.render.use_persistent_data = False  # which frees it
+            scene.render.use_persistent_data = True
 
 
 def stacked(passes: Mapping[str, NDArray[np.float32]], name: str, channels: str) -> NDArray:

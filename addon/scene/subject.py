@@ -17,6 +17,7 @@ from ..core.dress import Outfit, dress
 from ..core.textures import Texture
 from . import clothing
 from .mesh import add_vectors, make_mesh
+from .render import forget_pictures
 
 __all__ = [
     "PASS_INDEX",
@@ -129,9 +130,11 @@ def remove_subject() -> None:
     for material in materials:
         if material.users == 0:
             bpy.data.materials.remove(material)
-    for image in images:
-        if image.users == 0:
-            bpy.data.images.remove(image)
+    unused = [image for image in images if image.users == 0]
+    for image in unused:
+        bpy.data.images.remove(image)
+    if unused:
+        forget_pictures()
 
 
 def mark_person(marks: Mapping[str, str]) -> None:

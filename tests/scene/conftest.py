@@ -8,6 +8,7 @@ from limen.addon.core.optics import Camera, load_sensors
 from limen.addon.scene import stage as stages
 from limen.addon.scene.materials import emission_white
 from limen.addon.scene.mesh import add_object, make_mesh
+from limen.addon.scene.render import forget_pictures
 from limen.addon.scene.subject import remove_subject
 
 
@@ -33,6 +34,7 @@ def bare(blender):
     for item in set(bpy.data.objects) - before:
         bpy.data.objects.remove(item)
     bpy.data.orphans_purge(do_recursive=True)
+    forget_pictures()
 
 
 @pytest.fixture(scope="session")

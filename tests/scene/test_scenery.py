@@ -17,8 +17,8 @@ from limen.addon.core.photometry import luminance
 from limen.addon.core.study import SCENERIES, load_study
 from limen.addon.core.study.values import PLACES
 from limen.addon.operators.study import open_study
+from limen.addon.scene import lighting, render, stage
 from limen.addon.scene import scenery as sceneries
-from limen.addon.scene import stage
 from limen.addon.scene.scenery import SceneryError, land
 from limen.addon.scene.view import place_camera
 
@@ -110,6 +110,7 @@ def test_nothing_reaches_into_the_line_of_sight_to_the_feet(scenery):
         assert (places[near, 2] < line_m(radius[near]) + 0.02).all(), item.name
 
 
+@pytest.mark.slow  # 18 layers in each of the three places
 @pytest.mark.parametrize("place", PLACES)
 def test_variants_of_a_place_differ(blender, place):
     shapes = set()
@@ -135,6 +136,23 @@ def test_a_scenery_is_the_same_each_time(blender):
     assert built() == built()
 
 
+def test_a_scenery_shows_its_own_pictures_whichever_was_there_before(blender, published_camera):
+    """Ground of the field after the desert is that of the field in a Blender just started."""
+    layer = next(item for item in all_layers() if item.name == "dome-uniform")
+
+    def ground_after(*names):
+        for name in names:
+            stage.set_scenery(name)
+            stage.set_camera(published_camera((64, 36)), look_at_pose(0, 67.5, 10.752, 0.9))
+            lighting.light_layer(layer)
+            passes = render.render_passes(stage.stage_scene(), render.Shot(4, seed=1))
+        return render.stacked(passes, "Combined", "RGB")
+
+    first = ground_after("field")
+    for others in (("desert",), ("desert-2", "wharf"), ("field-3", "desert-3")):
+        assert np.array_equal(ground_after(*others, "field"), first), others
+
+
 @pytest.mark.slow  # 18 layers in each of the three places
 @pytest.mark.parametrize("place", PLACES)
 def test_the_light_measured_at_the_subject_is_near_the_nominal_one(blender, place):
@@ -144,13 +162,12 @@ def test_the_light_measured_at_the_subject_is_near_the_nominal_one(blender, plac
     for layer in all_layers():
         if layer.kind == "sun":
             assert units[layer.name] == pytest.approx(horizontal_irradiance(layer), rel=0.03)
-    for lighting in load_lightings().values():
+    for preset in load_lightings().values():
         measured = sum(
-            float(luminance(weight)) * units[name]
-            for name, weight in layer_weights(lighting).items()
+            float(luminance(weight)) * units[name] for name, weight in layer_weights(preset).items()
         )
-        low = 0.97 if lighting.band != "evening" else 0.85  # a glow lies low, behind containers
-        assert low < measured / lighting.illuminance_lx < 1.03, lighting.name
+        low = 0.97 if preset.band != "evening" else 0.85  # a glow lies low, behind containers
+        assert low < measured / preset.illuminance_lx < 1.03, preset.name
 
 
 @pytest.mark.parametrize(

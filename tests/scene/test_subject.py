@@ -120,6 +120,25 @@ def test_an_image_is_painted_on_face_hands_and_back(bare, licensed: Path, layout
 
 
 @pytest.mark.render
+def test_each_person_wears_its_own_image_whoever_was_there_before(bare, licensed: Path) -> None:
+    """An image that is loaded where another was removed is not drawn as that one."""
+    path, before = licensed / "SMPLX_NEUTRAL.npz", 0.0
+    for turn in range(8):
+        grey = 30 + 27 * turn
+        plain = licensed / "textures" / "smplx" / f"plain-{turn}.png"
+        cv2.imwrite(str(plain), np.full((64, 64, 3), grey, np.uint8))
+        subject = Subject("kim", "smplx-neutral", textures=(plain.stem,))
+        texture = find_texture(subject, plain.stem, load_body(path), path, licensed)
+        place_subject((bare,), path, (), np.zeros((55, 3)), 0.0, texture)
+        seen = seen_from(bare, 0)
+        remove_subject()
+        body = seen[..., 0] > 0
+        brightest = np.percentile(seen[body], 90)
+        assert brightest > 1.1 * before, turn
+        before = brightest
+
+
+@pytest.mark.render
 def test_a_dressed_person_has_a_material_for_each_part_and_leaves_nothing(blender) -> None:
     from limen.addon.scene import stage
 

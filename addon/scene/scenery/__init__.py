@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...core.assets import own_scenery_files
 from ...core.study import SCENERIES, Study
 from ..lighting import Lamp
+from ..render import forget_pictures
 from . import desert, field, wharf
 from .own import OwnFile, OwnSceneryError, append_own, lowest_of
 from .own import names_in as names_in_file
@@ -83,6 +84,7 @@ def build_scenery(scene: bpy.types.Scene, name: str) -> bpy.types.Collection:
             bpy.data.objects.remove(item)
         bpy.data.collections.remove(old)
         bpy.data.orphans_purge(do_recursive=True)
+        forget_pictures()
     collection = bpy.data.collections.new(COLLECTION)
     scene.collection.children.link(collection)
     if name in _own_files:
