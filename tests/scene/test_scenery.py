@@ -110,7 +110,6 @@ def test_nothing_reaches_into_the_line_of_sight_to_the_feet(scenery):
         assert (places[near, 2] < line_m(radius[near]) + 0.02).all(), item.name
 
 
-@pytest.mark.slow  # 18 layers in each of the three places
 @pytest.mark.parametrize("place", PLACES)
 def test_variants_of_a_place_differ(blender, place):
     shapes = set()
