@@ -128,8 +128,8 @@ def render_passes(scene: bpy.types.Scene, shot: Shot) -> dict[str, NDArray[np.fl
 def forget_pictures() -> None:
     """Have Cycles forget what it keeps between renders; for whoever has removed an image.
 
-    It knows an image by its place in memory: one that is made where another was removed would be
-    drawn as that other one.
+    It knows an image by its place in memory: one that is made where another was removed is drawn
+    as that other one (seen in 4.3 and 4.5, not in 5.2).
     """
     for scene in bpy.data.scenes:
         if scene.render.use_persistent_data:
