@@ -23,6 +23,7 @@ __all__ = [
     "Box",
     "ImageError",
     "LayerImage",
+    "box_of",
     "read_channels",
     "read_depth",
     "read_layers",
@@ -34,6 +35,18 @@ __all__ = [
 
 Box = tuple[int, int, int, int]
 """(x, y, width, height) in pixels, from the picture's upper left corner."""
+
+
+def box_of(mask: npt.NDArray[np.bool_], margin_px: int = 0) -> Box | None:
+    """Return the box of a mask's (H, W) pixels and a margin about it, None where it has none."""
+    ys, xs = np.nonzero(mask)
+    if len(xs) == 0:
+        return None
+    height, width = mask.shape
+    x, y = (max(int(axis.min()) - margin_px, 0) for axis in (xs, ys))
+    x_end = min(int(xs.max()) + margin_px + 1, width)
+    y_end = min(int(ys.max()) + margin_px + 1, height)
+    return x, y, x_end - x, y_end - y
 
 
 class ImageError(Exception):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import seeds
-from ..core.image_io import Box, ImageError, LayerImage, read_layers, write_layers
+from ..core.image_io import Box, ImageError, LayerImage, box_of, read_layers, write_layers
 from ..core.lighting import ALPHA, ILLUMINATOR, LAMPS, Layer, Lighting
 from ..core.optics import Camera, CameraPose
 from ..core.relight import paste, whole_layer
@@ -199,14 +199,10 @@ def _render_part(
     # No denoiser helps here, and a bright sky tells each edge; but where one sample of each pixel
     # sees no sky there is none.
     cover = _cover(_passes(box, 1, own_seed))
-    ys, xs = np.nonzero(cover[..., 0] < 1)
-    if len(xs):
-        height, width = cover.shape[:2]
-        x0, y0 = max(int(xs.min()) - _EDGE_PX, 0), max(int(ys.min()) - _EDGE_PX, 0)
-        x1 = min(int(xs.max()) + _EDGE_PX + 1, width)
-        y1 = min(int(ys.max()) + _EDGE_PX + 1, height)
-        part = (box[0] + x0, box[1] + y0, x1 - x0, y1 - y0)
-        cover[y0:y1, x0:x1] = _cover(_passes(part, samples, own_seed))
+    if (part := box_of(cover[..., 0] < 1, _EDGE_PX)) is not None:
+        x, y, width, height = part
+        there = (box[0] + x, box[1] + y, width, height)
+        cover[y : y + height, x : x + width] = _cover(_passes(there, samples, own_seed))
     return cover
 
 

@@ -14,7 +14,7 @@ from ..core.assets import AssetError, find_body
 from ..core.body import stature_m
 from ..core.dataset import file_record
 from ..core.factors import ViewSpec
-from ..core.image_io import Box, LayerImage, write_depth, write_layers, write_png
+from ..core.image_io import Box, LayerImage, box_of, write_depth, write_layers, write_png
 from ..core.lighting import ALPHA, ILLUMINATOR, Layer, Lighting, layer_weights, layers_of
 from ..core.optics import Camera, CameraPose, density_at, look_at_pose, project
 from ..core.poses import Pose, find_pose
@@ -507,8 +507,8 @@ def _target_facts(view: SetView, visible: NDArray[np.bool_], full: NDArray[np.bo
         "pose": None,
         "joints_m": None,
         "joints_px": None,
-        "box_visible": _box_of(visible),
-        "box_full": _box_of(full),
+        "box_visible": _listed(box_of(visible)),
+        "box_full": _listed(box_of(full)),
         "visible_px": int(visible.sum()),
         "full_px": int(full.sum()),
         "visible_area_share": _figures(visible.sum() / visible.size),
@@ -548,12 +548,9 @@ def _target_facts(view: SetView, visible: NDArray[np.bool_], full: NDArray[np.bo
     return facts
 
 
-def _box_of(mask: NDArray[np.bool_]) -> list[int] | None:
-    ys, xs = np.nonzero(mask)
-    if len(xs) == 0:
-        return None
-    x, y = int(xs.min()), int(ys.min())
-    return [x, y, int(xs.max()) - x + 1, int(ys.max()) - y + 1]
+def _listed(box: Box | None) -> list[int] | None:
+    """Return a box as a row holds it."""
+    return None if box is None else list(box)
 
 
 def _figures(value: float) -> float:

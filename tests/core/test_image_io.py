@@ -242,3 +242,20 @@ def test_a_full_disk_is_told_as_one(tmp_path):
         assert not list(disk.iterdir())
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+@given(hnp.arrays(bool, (12, 17)), st.integers(0, 4))
+def test_the_box_of_a_mask_is_the_least_that_holds_it_and_a_margin(mask, margin_px):
+    box = image_io.box_of(mask, margin_px)
+    if box is None:
+        assert not mask.any()
+        return
+    x, y, width, height = box
+    padded = np.pad(mask, margin_px)
+    grown = np.zeros_like(mask)
+    for down in range(2 * margin_px + 1):
+        for right in range(2 * margin_px + 1):
+            grown |= padded[down : down + 12, right : right + 17]
+    part = grown[y : y + height, x : x + width]
+    assert part.sum() == grown.sum()
+    assert all(part.take(i, axis).any() for axis in (0, 1) for i in (0, -1))

@@ -121,8 +121,8 @@ def tree(
 ) -> tuple[bpy.types.Mesh, bpy.types.Mesh]:
     """Return a broad-leaved tree 1 unit high, to be scaled: its leaves, and what is inside.
 
-    Inside are the trunk, of the second material, and balls that let no ray through: without them
-    a ray would be searched for among the leaves of tree after tree.
+    Inside are the trunk, of the second material, and balls that let no ray through: they throw the
+    tree's shadow, and no ray is searched for among the leaves of tree after tree.
 
     Args:
         name: Of the meshes.
