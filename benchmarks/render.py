@@ -42,7 +42,6 @@ LIGHTING_COUNTS = (1, 4, 13)
 FEW_VIEWS, MANY_VIEWS = 1, 20  # of a background; the study's own is about 5
 STAGES = ("render", "denoise", "composite", "encode", "everything else")
 BOUNDS = {"images_per_minute": 30, "times_plain": 18, "other": 0.15, "stack_gb": 60, "growth": 0.7}
-_COMPARED_EVERY = 13  # of the denoised renders, so many are rendered again without
 
 
 class Clock:
@@ -80,43 +79,6 @@ class Clock:
                 return function(*arguments, **named)
 
         return run
-
-
-class Denoising:
-    """What denoising costs: now and then a render is repeated without it."""
-
-    def __init__(self, clock: Clock, render_passes: Callable[..., Any]) -> None:
-        self._clock = clock
-        self._render = render_passes
-        self._count = 0
-        self._known: list[tuple[float, float]] = []
-        self._pixels: dict[str, list[float]] = defaultdict(list)
-        self.kind = "view"
-
-    def render(self, scene: Any, shot: Any) -> Any:
-        """Render, timed."""
-        start = time.process_time()
-        with self._clock.stage("render"):
-            passes = self._render(scene, shot)
-        took = time.process_time() - start
-        if shot.denoise:
-            pixels = passes["Combined.R"].size
-            self._pixels[self.kind].append(pixels)
-            if self._count % _COMPARED_EVERY == 0:
-                with self._clock.stage("measuring"):
-                    start = time.process_time()
-                    self._render(scene, replace(shot, denoise=False))
-                    self._known.append((pixels, took - (time.process_time() - start)))
-            self._count += 1
-        return passes
-
-    def seconds(self, kind: str) -> float:
-        """Return the CPU-seconds that went into denoising, by a line through what was compared."""
-        if not self._known:
-            return 0.0
-        pixels, took = np.array(self._known).T
-        per_px = max(0.0, float((pixels * took).sum() / (pixels**2).sum()))
-        return per_px * sum(self._pixels[kind])
 
 
 def _start_blender(threads: int) -> None:
@@ -186,19 +148,18 @@ def measure_stack(options: argparse.Namespace, method: str, lightings: int) -> d
     study = _study(options, lightings, method)
     clock = Clock()
     real_render, real_plate = render.render_passes, stack.render_plate
-    denoising = Denoising(clock, real_render)
     plates: list[dict[str, float]] = []
 
     def plate(path: Path, *arguments: Any) -> None:
-        before, denoising.kind = dict(clock.spent_s), "plate"
+        before = dict(clock.spent_s)
         with clock.stage("everything else"):
             real_plate(path, *arguments)
-        denoising.kind = "view"
         spent = {k: v - before.get(k, 0.0) for k, v in clock.spent_s.items()}
         plates.append({**spent, "bytes": path.stat().st_size})
 
     patches = [
-        mock.patch.object(render, "render_passes", denoising.render),
+        mock.patch.object(render, "render_passes", clock.timed("render", real_render)),
+        mock.patch.object(stack, "denoised", clock.timed("denoise", stack.denoised)),
         mock.patch.object(stack, "render_plate", plate),
         mock.patch.object(stack, "write_layers", clock.timed("encode", stack.write_layers)),
         *(
@@ -223,7 +184,7 @@ def measure_stack(options: argparse.Namespace, method: str, lightings: int) -> d
         for key, specs in _strata(study, options).items():
             for spec in specs:
                 _warm(study, spec, real_render)
-                row = _one(clock, denoising, plates, study, spec, Path(folder))
+                row = _one(clock, plates, study, spec, Path(folder))
                 strata.append({"scenery": key[0], "distance_m": key[1], **row})
                 _tell(f"{method} x{lightings}: {key[0]} {key[1]:g} m")
         mock.patch.stopall()
@@ -246,42 +207,39 @@ def _warm(study: Any, spec: Any, render_passes: Callable[..., Any]) -> None:
 
 def _one(
     clock: Clock,
-    denoising: Denoising,
     plates: list[dict[str, float]],
     study: Any,
     spec: Any,
     root: Path,
 ) -> dict[str, Any]:
-    """Render one view and its empty twin; return CPU-seconds by stage of view, plate and twin."""
+    """Render a view's empty twin and itself; return CPU-seconds by stage of view, plate and twin.
+
+    The twin comes first: so it pays for what is done once for all views of a plate.
+    """
     from limen.addon.scene.view import render_view, set_up_view
 
-    before, denoised = dict(clock.spent_s), denoising.seconds("view")
-    of_plates, plates_denoised = len(plates), denoising.seconds("plate")
-    with clock.stage("everything else"):
-        row, _ = render_view(set_up_view(study, spec), root)
-    spent = {k: v - before.get(k, 0.0) for k, v in clock.spent_s.items()}
-    plate = plates[of_plates] if len(plates) > of_plates else {}
-    for stage, seconds in plate.items():
-        if stage in spent:
-            spent[stage] -= seconds
-    for part, share in (
-        (spent, denoising.seconds("view") - denoised),
-        (plate, denoising.seconds("plate") - plates_denoised),
-    ):
-        if part:
-            part["denoise"] = share
-            part["render"] -= share
-            part.pop("measuring", None)
-    light = root / "light" / "crops" / f"{row['view_id']}.exr"
-    empty = {}
-    if plate:
-        factors = {**spec.factors, **dict.fromkeys(("action", "pose", "subject", "texture"))}
-        twin = replace(spec, factors=factors, target_present=False, view_id=f"{spec.view_id}-0")
+    def spent_on(spec: Any) -> tuple[dict[str, float], dict[str, Any]]:
         before = dict(clock.spent_s)
         with clock.stage("everything else"):
-            render_view(set_up_view(study, twin), root)
-        empty = {k: v - before.get(k, 0.0) for k, v in clock.spent_s.items()}
-    return {"view": spent, "plate": plate, "empty": empty, "crop_bytes": light.stat().st_size}
+            row, _ = render_view(set_up_view(study, spec), root)
+        return {k: v - before.get(k, 0.0) for k, v in clock.spent_s.items()}, row
+
+    factors = {**spec.factors, **dict.fromkeys(("action", "pose", "subject", "texture"))}
+    twin = replace(spec, factors=factors, target_present=False, view_id=f"{spec.view_id}-0")
+    of_plates = len(plates)
+    empty, _ = spent_on(twin)
+    plate = plates[of_plates] if len(plates) > of_plates else {}
+    for stage, seconds in plate.items():
+        if stage in empty:
+            empty[stage] -= seconds
+    view, row = spent_on(spec)
+    light = root / "light" / "crops" / f"{row['view_id']}.exr"
+    return {
+        "view": view,
+        "plate": plate,
+        "empty": empty if plate else {},
+        "crop_bytes": light.stat().st_size,
+    }
 
 
 def measure_plain(options: argparse.Namespace) -> dict[str, Any]:
@@ -303,7 +261,7 @@ def measure_plain(options: argparse.Namespace) -> dict[str, Any]:
             wall, start = time.perf_counter(), time.process_time()
             set_up_view(study, specs[0])
             lighting.light_whole(study.lightings[(5 * number) % 13])
-            passes = render.render_passes(scene, render.Shot(PLAIN_SAMPLES, denoise=True))
+            passes = render.render_passes(scene, render.Shot(PLAIN_SAMPLES))
             pixels = render.stacked(passes, "Combined", "RGB")
             write_png(Path(folder) / "image.png", to_srgb8(pixels / max(pixels.max(), 1e-6)))
             rows.append(
@@ -340,6 +298,7 @@ def _usual_settings(scene: Any) -> None:
         "denoising_quality",
     ):
         cycles.property_unset(name)
+    cycles.use_denoising, cycles.denoiser = True, "OPENIMAGEDENOISE"
     scene.render.use_persistent_data = False
     scene.world.cycles.sampling_method = "AUTOMATIC"
 

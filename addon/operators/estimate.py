@@ -21,6 +21,7 @@ from ..core.study import Study
 from ..scene import lighting, render, stage
 from ..scene.boxes import layer_boxes
 from ..scene.checks import Finding, check_study
+from ..scene.denoise import Guides, denoised, guides_of
 from ..scene.samples import COVER, crop_parts, plate_parts
 from ..scene.view import find_parts, place_camera, set_up_view, wanted_fraction
 
@@ -49,10 +50,11 @@ class Rates:
     """What rendering takes on a machine and a device, with a denoiser.
 
     Attributes:
-        render_s: A render of next to no pixels.
+        render_s: A render of next to no pixels, denoised.
         pixel_s: A pixel of a layer, without its samples: denoising, passes, writing.
         sample_s: A sample of a pixel about a person.
         picture_s: A sample of a pixel of whole pictures, much of them sky.
+        cover_s: The same without light: what a pixel covers.
         layer_byte: A pixel of a light layer.
         image_byte: A pixel of a clean image.
         crop_m2: The area at the person that a layer of its crop covers, in square metres.
@@ -64,6 +66,7 @@ class Rates:
     pixel_s: float
     sample_s: float
     picture_s: float
+    cover_s: float
     layer_byte: float
     image_byte: float
     crop_m2: float
@@ -136,7 +139,7 @@ def measuring(
         scenery = str(spec.factors["scenery"])
         boxes = layer_boxes(view.person, scenery, layers, view.camera, view.camera_pose)
         area_px += sum(w * h for name, (_, _, w, h) in boxes.items() if name != "alpha")
-        for _, (_, _, w, h), samples in crop_parts(layers, boxes, study.render):
+        for _, (_, _, w, h), samples in crop_parts((COVER, *layers), boxes, study.render):
             rendered_px += w * h
             sampled_px += w * h * samples / study.render.samples
         scale += len(layers) * density_at(view.camera, spec.factors["distance_m"]) ** 2
@@ -146,28 +149,32 @@ def measuring(
 
 
 def _measure(study: Study) -> tuple[float, ...]:
-    """Render a tile about the subject, and the whole small; returns the first six of Rates."""
-    denoise = study.render.denoise == "oidn"
+    """Render a tile about the subject, and the whole small; returns the first seven of Rates."""
     scene = stage.stage_scene()
     size = study.camera.optics().image_px
     tile, empty = _centre(size, _TILE_PX), _centre(size, _EMPTY_PX)
     area = tile[2] * tile[3]
-    render.render_passes(scene, render.Shot(1, box=tile))  # loads what changed
-    render_s, _ = _timed(render.Shot(1, denoise=denoise, box=empty))
+    guides: list[Guides | None] = [None, None]
+    for i, box in enumerate((tile, empty)):  # loads what changed
+        passes = render.render_passes(scene, render.Shot(1, guides=True, box=box))
+        if study.render.denoise == "oidn":
+            guides[i] = guides_of(passes)
+    render_s, _ = _timed(render.Shot(1, box=empty), guides[1])
     samples = min(study.render.samples, _TILE_SAMPLES)
-    one_s, passes = _timed(render.Shot(1, denoise=denoise, box=tile))
+    one_s, passes = _timed(render.Shot(1, box=tile), guides[0])
     all_s, sample_s = one_s, max(one_s - render_s, 0)
     if samples > 1:
-        all_s, passes = _timed(render.Shot(samples, denoise=denoise, box=tile))
+        all_s, passes = _timed(render.Shot(samples, box=tile), guides[0])
         # A busy machine may take longer for less: no rate is below zero.
         sample_s = max(all_s - one_s, 0) / (samples - 1)
     pixel_s = max(all_s - render_s - samples * sample_s, 0)
     scene.render.resolution_percentage = _WHOLE_PERCENT
     try:
-        (least_s, whole), (most_s, _) = (_timed(render.Shot(n)) for n in (1, 1 + _TILE_SAMPLES))
+        picture_s = _sample_s()
+        lighting.light_layer(COVER)
+        cover_s = _sample_s()
     finally:
         scene.render.resolution_percentage = 100
-    picture_s = max(most_s - least_s, 0) / _TILE_SAMPLES / whole["Combined.A"].size
     pixels = render.stacked(passes, "Combined", "RGB")
     with tempfile.TemporaryDirectory(prefix="limen-") as folder:
         light, image = Path(folder) / "tile.exr", Path(folder) / "tile.png"
@@ -179,6 +186,7 @@ def _measure(study: Study) -> tuple[float, ...]:
         pixel_s / area,
         sample_s / area,
         picture_s,
+        cover_s,
         layer_bytes / area,
         image_bytes / area,
     )
@@ -189,9 +197,17 @@ def _centre(size: tuple[int, int], side: int) -> tuple[int, int, int, int]:
     return (size[0] - width) // 2, (size[1] - height) // 2, width, height
 
 
-def _timed(shot: render.Shot) -> tuple[float, dict]:
+def _sample_s() -> float:
+    """Return what a sample of a pixel of the whole picture takes in the light that is set."""
+    (least_s, whole), (most_s, _) = (_timed(render.Shot(n)) for n in (1, 1 + _TILE_SAMPLES))
+    return max(most_s - least_s, 0) / _TILE_SAMPLES / whole["Combined.A"].size
+
+
+def _timed(shot: render.Shot, guides: Guides | None = None) -> tuple[float, render.Passes]:
     started = time.perf_counter()
     passes = render.render_passes(stage.stage_scene(), shot)
+    if guides is not None:
+        denoised(render.stacked(passes, "Combined", "RGB"), guides)
     return time.perf_counter() - started, passes
 
 
@@ -207,7 +223,7 @@ def cost_of(study: Study, specs: Sequence[ViewSpec], rates: Rates) -> Cost:
     images = len(specs) * len(study.lightings)
     if exact:
         layer_pixels = rendered_pixels = float(images * pixels)
-        of_crops, whole = 0.0, layer_pixels * study.render.samples
+        of_crops, whole, cover = 0.0, layer_pixels * study.render.samples, 0.0
         renders = images
     else:
         per_m2 = [density_at(camera, spec.factors["distance_m"]) ** 2 for spec in with_person]
@@ -218,12 +234,16 @@ def cost_of(study: Study, specs: Sequence[ViewSpec], rates: Rates) -> Cost:
         parts = plate_parts((COVER, *layers_of(study.lightings)), camera.image_px, study.render)
         layer_pixels = plates * layers * pixels + stored
         rendered_pixels = plates * layers * pixels + rendered
-        whole = plates * pixels * sum(samples for _, _, samples in parts)
+        cover, whole = (
+            plates * pixels * sum(samples for layer, _, samples in parts if (layer == COVER) is of)
+            for of in (True, False)
+        )
         renders = (plates + 2 * len(with_person)) * layers
     seconds = (
         rendered_pixels * rates.pixel_s
         + study.render.samples * of_crops * rates.sample_s
-        + (whole + (len(specs) if exact else plates) * pixels) * rates.picture_s  # and depth
+        + whole * rates.picture_s
+        + (cover + (len(specs) if exact else plates) * pixels) * rates.cover_s  # and depth
         + renders * rates.render_s
         + len(specs) * 3 * rates.render_s  # masks, ruler
         + images * pixels * _IMAGE_S_PER_PX

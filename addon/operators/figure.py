@@ -11,6 +11,7 @@ from ..core.poses import Pose
 from ..core.study import Subject
 from ..core.textures import Texture
 from ..scene import camera_rig, compat, lighting, render, stage
+from ..scene.denoise import denoised, guides_of
 from ..scene.materials import rough_material
 from ..scene.mesh import add_object, make_mesh
 from ..scene.subject import place_subject
@@ -71,7 +72,11 @@ def figure_picture(
     camera_rig.aim_camera(scene, camera, look_at_pose(0.0, elevation_deg, _DISTANCE_M, look_at_m))
     noon = load_lightings()["noon_south"]
     lighting.light_whole(noon)
-    passes = render.render_passes(scene, render.Shot(samples, 1, denoise=compat.has_denoiser()))
-    image = render.stacked(passes, "Combined", "RGB") * noon.illuminance_lx
+    guided = compat.has_denoiser()
+    passes = render.render_passes(scene, render.Shot(samples, 1, guides=guided))
+    image = render.stacked(passes, "Combined", "RGB")
+    if guided:
+        image = denoised(image, guides_of(passes))
+    image *= noon.illuminance_lx
     exposure_s = photometry.meter(photometry.luminance(image), _FNUMBER, _ISO, shutter_limit_s=0.04)
     return photometry.to_srgb8(photometry.expose(image, exposure_s, _FNUMBER, _ISO))

@@ -38,7 +38,7 @@ def view_pictures(
     width, height = view.camera.image_px
     layers = layers_of(study.lightings)
     boxes = dict.fromkeys([ALPHA, *(layer.name for layer in layers)], (0, 0, width, height))
-    images = stack.render_crops((COVER, *layers), boxes, study.render, study.seed)
+    images = stack.Crops(boxes, study.render, study.seed).render((COVER, *layers))
     directions = relight.pixel_directions(view.camera.K, view.camera_pose.R, width, height)
     light = relight.stack_from_layers(None, images, directions)
     setup, pictures = study.camera, {}

@@ -118,7 +118,7 @@ class Estimate:
 
 
 _estimate: Estimate | None = None
-_UNMEASURED = Rates(0, 0, 0, 0, 0, 0, 0, 0, 0)
+_UNMEASURED = Rates(*[0.0] * 10)
 
 
 def estimate() -> Estimate | None:

@@ -15,9 +15,10 @@ from ..core.optics import Camera, CameraPose
 from .scenery import lamps_of, lowest_level_m, mirrors
 from .subject import PlacedSubject
 
-__all__ = ["layer_boxes"]
+__all__ = ["layer_boxes", "on_grid"]
 
 _PAD_PX = 8
+_GRID_PX = 16
 _NEAREST_M = 0.1  # to the camera
 _RING_LINES = 33  # each way
 _OCCLUSION_RING_M = 2.0  # nearer than this the person takes more than 0.5 % of the sky's light
@@ -35,7 +36,7 @@ def layer_boxes(
     """Return layer name -> the box (x, y, width, height) that the person changes; also ``alpha``.
 
     A layer's box depends on the scene and the layer alone. Layers whose box lies outside the
-    picture are left out.
+    picture are left out. Those larger than the person's lie on the denoiser's grid.
     """
     body = person.vertices_m
     low, high = body.min(axis=0), body.max(axis=0)
@@ -60,10 +61,30 @@ def layer_boxes(
             lines.append((body, _landing_points(body, along, lowest_m, reach_m)))
         touched[layer.name] = lines
     boxes = {name: _bounding_box(lines, camera, pose) for name, lines in touched.items()}
+    person_box = boxes[ALPHA]
+    boxes = {
+        name: box if box is None or box == person_box else on_grid(box, camera.image_px)
+        for name, box in boxes.items()
+    }
     if mirrors(scenery, body, pose.position_m):
         width, height = camera.image_px
         boxes |= {layer.name: (0, 0, width, height) for layer in layers}
     return {name: box for name, box in boxes.items() if box is not None}
+
+
+def on_grid(box: Box, size: tuple[int, int]) -> Box:
+    """Return a box grown to the grid by which OpenImageDenoise works, within a picture.
+
+    On it a part of a picture comes out as it does in the whole: the network halves pictures four
+    times, and sees them otherwise where they begin elsewhere.
+    """
+    x, y, width, height = box
+    x_end, y_end = (
+        min(-(-end // _GRID_PX) * _GRID_PX, most)
+        for end, most in ((x + width, size[0]), (y + height, size[1]))
+    )
+    x, y = (start // _GRID_PX * _GRID_PX for start in (x, y))
+    return x, y, x_end - x, y_end - y
 
 
 def _mesh_lines(low: NDArray, high: NDArray, level_m: float) -> tuple[NDArray, NDArray]:

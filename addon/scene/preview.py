@@ -96,14 +96,14 @@ def rendering(
     whole: dict[str, Lighting] = {}
     if before is not None and before.key == key:
         plate, images, whole = dict(before.plate), dict(before.images), dict(before.whole)
-    if plan.plate_name is None:
+    if plan.plate is None:
         wanted = [item for item in lightings if whole.get(item.name) != item]
         for i, item in enumerate(wanted):
             yield i, len(wanted)
             images |= stack.exact_layers((item,), study.render, plan.view_seed)
             whole[item.name] = item
     else:
-        yield from _render_layers(plan, view, folder, lightings, plate, images)
+        yield from _render_layers(plan, plan.plate, view, folder, lightings, plate, images)
     k, r = view.camera.K, view.camera_pose.R
     directions = relight.pixel_directions(k, r, *view.camera.image_px)
     light = relight.stack_from_layers(plate or None, images, directions)
@@ -113,6 +113,7 @@ def rendering(
 
 def _render_layers(
     plan: LightPlan,
+    key: stack.PlateKey,
     view: SetView,
     folder: Path,
     lightings: Sequence[Lighting],
@@ -125,12 +126,13 @@ def _render_layers(
     every = (COVER, *plan.layers)
     wanted = [x for x in every if x.name in needed and x.name not in plate]
     folder.mkdir(parents=True, exist_ok=True)
+    crops = stack.Crops(plan.boxes, settings, plan.view_seed, key)
     for i, layer in enumerate(wanted):
         yield 2 * i, 2 * len(wanted)
-        path = folder / f"{plan.plate_name}-{layer.name}.exr"
-        layers = stack.use_plate(path, (layer,), settings, plan.plate_seed).layers
+        path = folder / f"{key.name}-{layer.name}.exr"
+        layers = stack.use_plate(path, (layer,), settings, key).layers
         yield 2 * i + 1, 2 * len(wanted)
-        images |= stack.render_crops((layer,), plan.boxes, settings, plan.view_seed)
+        images |= crops.render((layer,))
         plate |= layers
     files = sorted(folder.glob("*.exr"), key=lambda file: file.stat().st_mtime_ns)
     for old in files[:-_PLATES_KEPT]:

@@ -17,7 +17,19 @@ from numpy.typing import NDArray
 from ..core.image_io import Box, read_channels
 from . import compat
 
-__all__ = ["RenderError", "Shot", "configure", "forget_pictures", "render_passes", "stacked"]
+__all__ = [
+    "Passes",
+    "RenderError",
+    "Shot",
+    "configure",
+    "forget_pictures",
+    "render_channels",
+    "render_passes",
+    "stacked",
+]
+
+Passes = Mapping[str, NDArray[np.float32]]
+"""Channel -> (h, w) values, as ``Combined.R``."""
 
 _MEMORY = Path("/dev/shm")  # Linux: a frame is written and read back at once
 _SCRATCH = f"limen-{platform.node()}-"
@@ -35,14 +47,14 @@ class Shot:
     Attributes:
         samples: Per pixel.
         seed: Of Cycles.
-        denoise: Run OpenImageDenoise.
+        guides: Also give what a denoiser goes by, see :func:`~.denoise.guides_of`.
         exact_pixels: Sample pixel centres alone, for masks and depth.
         box: ``(x, y, width, height)`` to render; None for the whole image.
     """
 
     samples: int
     seed: int = 0
-    denoise: bool = False
+    guides: bool = False
     exact_pixels: bool = False
     box: Box | None = None
 
@@ -64,7 +76,7 @@ def configure(scene: bpy.types.Scene, device: str = "cpu") -> str:
     render.use_motion_blur = False
     render.dither_intensity = 0.0
     scene.view_settings.view_transform = "Standard"
-    compat.set_multilayer_exr(render.image_settings)
+    compat.set_exr(render.image_settings, multilayer=True)
     # The default, blue noise, gives other noise after a render of more samples: what a picture
     # shows would depend on what was rendered before it.
     cycles.sampling_pattern = "TABULATED_SOBOL"
@@ -82,11 +94,7 @@ def configure(scene: bpy.types.Scene, device: str = "cpu") -> str:
     cycles.transmission_bounces = 2
     cycles.transparent_max_bounces = 8
     cycles.use_auto_tile = False
-    if compat.has_denoiser():
-        cycles.denoiser = "OPENIMAGEDENOISE"
-        cycles.denoising_prefilter = "FAST"
-        # Nearer to the truth than HIGH at the few samples that are taken, and cheaper.
-        cycles.denoising_quality = "FAST"
+    cycles.use_denoising = False  # see denoise.py
     view_layer = scene.view_layers[0]
     view_layer.use_pass_z = True
     view_layer.use_pass_object_index = True
@@ -104,13 +112,26 @@ def render_passes(scene: bpy.types.Scene, shot: Shot) -> dict[str, NDArray[np.fl
         RenderError: Blender failed or was cancelled.
     """
     cycles = scene.cycles
-    cycles.samples = shot.samples
+    # Cycles takes the first sample of a sequence at the pixel's centre, whatever the seed: a few
+    # would show edges too sharp, and in all layers alike. A sequence is even over as many samples
+    # as a power of two, from a multiple of it on.
+    first = 0 if shot.exact_pixels else 1 << (shot.samples - 1).bit_length()
+    compat.set_samples(scene, first, shot.samples)
     cycles.seed = shot.seed
-    cycles.use_denoising = shot.denoise
+    scene.view_layers[0].cycles.denoising_store_passes = shot.guides
     cycles.pixel_filter_type = "BOX" if shot.exact_pixels else "BLACKMAN_HARRIS"
     cycles.filter_width = 0.01 if shot.exact_pixels else 1.5
     scene.render.film_transparent = True  # a viewport preview may have shown the sky
     _set_border(scene.render, shot.box)
+    return {_pass_name(name): pixels for name, pixels in render_channels(scene).items()}
+
+
+def render_channels(scene: bpy.types.Scene) -> dict[str, NDArray[np.float32]]:
+    """Render a scene as it is set and return the channels of its file.
+
+    Raises:
+        RenderError: Blender failed or was cancelled.
+    """
     with _scratch_directory() as directory:
         path = directory / "render.exr"
         scene.render.filepath = str(path)
@@ -121,8 +142,7 @@ def render_passes(scene: bpy.types.Scene, shot: Shot) -> dict[str, NDArray[np.fl
                 raise RenderError(f"Blender could not render: {str(error).strip()}") from error
         if not path.exists():
             raise RenderError("the render was cancelled: no picture was written")
-        channels = read_channels(path)
-    return {_pass_name(name): pixels for name, pixels in channels.items()}
+        return read_channels(path)
 
 
 def forget_pictures() -> None:

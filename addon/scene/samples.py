@@ -14,12 +14,13 @@ Part = tuple[Layer, Box, int]
 COVER = Layer(ALPHA, ALPHA)
 """The layer that is no light: how much of a pixel the scene covers."""
 
-# Shares of a study's samples where no person stands and noise is removed: around it, where its
-# shadow's edge falls, and behind it. The sky's light is soft, and a glow is a small part of it.
-_AROUND = {"uniform": 1 / 8, "horizon": 1 / 16, "glow": 1 / 32}
-_AROUND_HARD = 3 / 16  # suns and lamps
-_BEHIND = {"uniform": 3 / 32, "horizon": 1 / 16, "glow": 1 / 32, ALPHA: 1 / 4}
-_BEHIND_HARD = 3 / 32
+# Shares of a study's samples where noise is removed. What a pixel shows whatever the light guides
+# all layers. Around a person skies take what they take behind it, of the same random numbers: where
+# the person changes nothing the same comes out. Suns and lamps throw edges of shadows there.
+_BEHIND = {ALPHA: 1 / 4}
+_LEAST = 1 / 32
+_AROUND_HARD = 3 / 32
+_PERSON = {"sun": 3 / 4, "uniform": 3 / 4, "horizon": 3 / 4}
 # In a box of so many pixels these shares hold. The fewer there are, the less is there to denoise by
 # and the less a sample of each costs: shares grow as the side of a box shrinks, between bounds.
 _PERSON_PX, _PERSON_BOUNDS = 12_000, (0.5, 1.5)
@@ -37,9 +38,7 @@ def plate_parts(
         settings: The study's.
     """
     whole = (0, 0, *size)
-    return [
-        (layer, whole, _share(settings, _BEHIND.get(layer.kind, _BEHIND_HARD))) for layer in layers
-    ]
+    return [(layer, whole, _share(settings, _BEHIND.get(layer.kind, _LEAST))) for layer in layers]
 
 
 def crop_parts(
@@ -61,11 +60,13 @@ def crop_parts(
         if (box := boxes.get(layer.name)) is None:
             continue
         if settings.denoise == "none" or box != person:
-            share = _AROUND.get(layer.kind, _AROUND_HARD)
-            share *= _for_size(box, _AROUND_PX, _AROUND_BOUNDS)
+            share = _LEAST
+            if not layer.is_sky:
+                share = _AROUND_HARD * _for_size(box, _AROUND_PX, _AROUND_BOUNDS)
             parts.append((layer, box, _share(settings, share)))
         if settings.denoise != "none" and person is not None:
             share = _for_size(person, _PERSON_PX, _PERSON_BOUNDS)
+            share *= _PERSON.get(layer.kind, 1)
             parts.append((layer, person, _share(settings, share)))
     return parts
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,8 @@ from ..core.optics import Camera, CameraPose
 from ..core.relight import paste, whole_layer
 from ..core.study import RenderSettings
 from . import compat, lighting, render, stage
+from .boxes import on_grid
+from .denoise import Guides, denoised, guides_of
 from .occluder import Occluder
 from .samples import COVER, crop_parts, plate_parts
 from .scenery import scenery_version
@@ -30,17 +32,18 @@ from .subject import subject_hidden
 
 __all__ = [
     "Background",
+    "Crops",
     "Plate",
+    "PlateKey",
     "exact_layers",
     "plate_id",
     "plate_path",
-    "render_crops",
     "render_plate",
     "use_plate",
 ]
 
-_STACK_VERSION = 5  # raise it when the same settings come to give other pixels
-_EDGE_PX = 16  # about the open sky, for gaps among leaves that one sample missed
+_STACK_VERSION = 6  # raise it when the same settings come to give other pixels
+_EDGE_PX = 8  # so that no border of the denoiser is seen
 _MAGENTA_MOST = 0.003
 _MAY_BE_BLACK = (LAMPS, ILLUMINATOR)  # where there are no lamps, or nothing is near the camera
 
@@ -75,6 +78,38 @@ class Plate:
     backgrounds: dict[tuple[object, ...], Background] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class PlateKey:
+    """Which plate.
+
+    Attributes:
+        name: See :func:`plate_id`.
+        seed: Of Cycles; a layer's own is drawn from it.
+    """
+
+    name: str
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What is seen in a box whatever the light.
+
+    Attributes:
+        cover: (h, w, 1) how much of a pixel the scene covers.
+        guides: For the denoiser, None where noise is not removed.
+    """
+
+    cover: NDArray[np.float32]
+    guides: Guides | None
+
+    def part(self, box: Box) -> "_Seen":
+        """Return a box of it."""
+        x, y, width, height = box
+        cover = self.cover[y : y + height, x : x + width]
+        return _Seen(cover, self.guides and self.guides.part(box))
+
+
 def plate_id(
     camera: Camera,
     pose: CameraPose,
@@ -106,14 +141,16 @@ def plate_path(root: Path, plate: str) -> Path:
     return root / "light" / "plates" / f"{plate}.exr"
 
 
-def use_plate(path: Path, layers: Sequence[Layer], settings: RenderSettings, seed: int) -> Plate:
+def use_plate(
+    path: Path, layers: Sequence[Layer], settings: RenderSettings, key: PlateKey
+) -> Plate:
     """Return a plate, from its file or, where that is missing, damaged or another, made anew."""
     with suppress(ImageError):
         plate = _read_plate(path, _changed_ns(path))
         whole = (0, 0, *_image_size())
         if all(getattr(plate.layers.get(layer.name), "box", None) == whole for layer in layers):
             return plate
-    render_plate(path, layers, settings, seed)
+    render_plate(path, layers, settings, key)
     return _read_plate(path, _changed_ns(path))
 
 
@@ -126,49 +163,78 @@ def _read_plate(path: Path, _changed: int) -> Plate:
     return Plate(path.stem, read_layers(path))
 
 
-def render_plate(path: Path, layers: Sequence[Layer], settings: RenderSettings, seed: int) -> None:
+def render_plate(
+    path: Path, layers: Sequence[Layer], settings: RenderSettings, key: PlateKey
+) -> None:
     """Render the unit layers of the empty scene in front of the camera and write them.
 
     Args:
         path: The file.
         layers: Of light, and :data:`COVER`.
         settings: The study's.
-        seed: Of Cycles, see :func:`render_crops`.
+        key: Of the plate.
     """
     size = _image_size()
     rendered = {}
     with subject_hidden():
-        for layer, box, samples in plate_parts(layers, size, settings):
-            lighting.light_layer(layer)
-            pixels = _render_part(layer, box, samples, settings, seed)
-            rendered[layer.name] = _layer_image(layer.name, pixels, box)
+        seen = _seen_behind(key, settings)
+        covered = on_grid(box_of(seen.cover[..., 0] > 0, _EDGE_PX) or (0, 0, *size), size)
+        for layer, whole, samples in plate_parts(layers, size, settings):
+            box = covered if layer != COVER and settings.denoise == "oidn" else whole
+            pixels = _render_part(layer, box, samples, key.seed, seen.part(box))
+            rendered[layer.name] = _layer_image(layer.name, _grown(pixels, box, size), whole)
     write_layers(path, rendered, size)
 
 
-def render_crops(
-    layers: Sequence[Layer], boxes: Mapping[str, Box], settings: RenderSettings, seed: int
-) -> dict[str, LayerImage]:
-    """Render what the person changes, see :func:`~.samples.crop_parts`.
+class Crops:
+    """What the person changes of a plate's layers, see :func:`~.samples.crop_parts`.
 
     Each layer has random numbers of its own, so that the noise of a sum of layers is less than
-    theirs; what a pixel covers is therefore rendered by itself and no layer's by-product.
-
-    Args:
-        layers: Of light, and :data:`COVER`.
-        boxes: See :func:`~.boxes.layer_boxes`.
-        settings: The study's.
-        seed: Of Cycles; a layer's own is drawn from it.
+    theirs; what a pixel covers is therefore rendered by itself and no layer's by-product. Around
+    the person they are those of the plate, so that what the person does not change stays the same.
     """
-    canvases: dict[str, NDArray[np.float32]] = {}
-    for layer, box, samples in crop_parts(layers, boxes, settings):
-        if layer.name not in canvases:
-            lighting.light_layer(layer)
-            canvases[layer.name] = _render_part(layer, box, samples, settings, seed)
-        else:
-            outer = boxes[layer.name]
-            pixels = _render_part(layer, box, samples, settings, seed)
-            paste(canvases[layer.name], pixels, (box[0] - outer[0], box[1] - outer[1], *box[2:]))
-    return {name: _layer_image(name, canvas, boxes[name]) for name, canvas in canvases.items()}
+
+    def __init__(
+        self,
+        boxes: Mapping[str, Box],
+        settings: RenderSettings,
+        seed: int,
+        plate: PlateKey | None = None,
+    ) -> None:
+        """Take what is to be rendered.
+
+        Args:
+            boxes: See :func:`~.boxes.layer_boxes`.
+            settings: The study's.
+            seed: Of Cycles; a layer's own is drawn from it.
+            plate: What lies behind; None where no box is larger than the person's.
+        """
+        self._boxes, self._settings, self._seed, self._plate = boxes, settings, seed, plate
+
+    def render(self, layers: Sequence[Layer]) -> dict[str, LayerImage]:
+        """Render layers of light, and :data:`COVER`; those without a box are left out."""
+        canvases: dict[str, NDArray[np.float32]] = {}
+        for layer, box, samples in crop_parts(layers, self._boxes, self._settings):
+            pixels = _render_part(layer, box, samples, *self._by(box))
+            if layer.name not in canvases:
+                canvases[layer.name] = pixels
+            else:
+                x, y, _, _ = self._boxes[layer.name]
+                paste(canvases[layer.name], pixels, (box[0] - x, box[1] - y, *box[2:]))
+        boxes = self._boxes
+        return {name: _layer_image(name, canvas, boxes[name]) for name, canvas in canvases.items()}
+
+    def _by(self, box: Box) -> tuple[int, _Seen]:
+        """Return the seed of a part's random numbers, and what is seen in it."""
+        if self._plate is None or box == self._boxes.get(ALPHA):
+            return self._seed, self._seen_in_front
+        return self._plate.seed, _seen_behind(self._plate, self._settings).part(box)
+
+    @cached_property
+    def _seen_in_front(self) -> _Seen:
+        box = self._boxes[ALPHA]
+        ((_, _, samples),) = crop_parts((COVER,), self._boxes, self._settings)
+        return _see(box, samples, self._settings, self._seed)
 
 
 def exact_layers(
@@ -177,39 +243,64 @@ def exact_layers(
     """Render each lighting whole, at 1 lx, over the full picture (method ``exact``)."""
     box = (0, 0, *_image_size())
     rendered: dict[str, LayerImage] = {}
+    guided = settings.denoise == "oidn"
     for item in lightings:
         lighting.light_whole(item)
         name = whole_layer(item.name)
         # One seed: anti-aliasing and alpha are the same in all.
-        passes = _passes(box, settings.samples, seed, denoise=settings.denoise == "oidn")
-        rendered[name] = _layer_image(name, render.stacked(passes, "Combined", "RGB"), box)
+        passes = _passes(box, settings.samples, seed, guides=guided)
+        pixels = render.stacked(passes, "Combined", "RGB")
+        if guided:
+            pixels = denoised(pixels, guides_of(passes))
+        rendered[name] = _layer_image(name, pixels, box)
         if ALPHA not in rendered:
             rendered[ALPHA] = _layer_image(ALPHA, _cover(passes), box)
     return rendered
 
 
+@lru_cache(maxsize=1)
+def _seen_behind(plate: PlateKey, settings: RenderSettings) -> _Seen:
+    """See the empty scene in front of the camera, once for all views of a plate."""
+    size = _image_size()
+    ((_, box, samples),) = plate_parts((COVER,), size, settings)
+    with subject_hidden():
+        return _see(box, samples, settings, plate.seed)
+
+
+def _see(box: Box, samples: int, settings: RenderSettings, seed: int) -> _Seen:
+    lighting.light_layer(COVER)
+    guided = settings.denoise == "oidn"
+    own_seed = seeds.cycles_seed(seed, COVER.name, "layer")
+    passes = _passes(box, samples, own_seed, guides=guided)
+    return _Seen(_cover(passes), guides_of(passes) if guided else None)
+
+
 def _render_part(
-    layer: Layer, box: Box, samples: int, settings: RenderSettings, seed: int
+    layer: Layer, box: Box, samples: int, seed: int, seen: _Seen
 ) -> NDArray[np.float32]:
-    """Render a box of a layer in the light that is set; (h, w, 3), of :data:`COVER` (h, w, 1)."""
+    """Render a box of a layer; (h, w, 3), of :data:`COVER` (h, w, 1)."""
+    if layer == COVER:
+        return seen.cover
+    lighting.light_layer(layer)
     own_seed = seeds.cycles_seed(seed, layer.name, "layer")
-    if layer != COVER:
-        passes = _passes(box, samples, own_seed, denoise=settings.denoise == "oidn")
-        return render.stacked(passes, "Combined", "RGB")
-    # No denoiser helps here, and a bright sky tells each edge; but where one sample of each pixel
-    # sees no sky there is none.
-    cover = _cover(_passes(box, 1, own_seed))
-    if (part := box_of(cover[..., 0] < 1, _EDGE_PX)) is not None:
-        x, y, width, height = part
-        there = (box[0] + x, box[1] + y, width, height)
-        cover[y : y + height, x : x + width] = _cover(_passes(there, samples, own_seed))
-    return cover
+    pixels = render.stacked(_passes(box, samples, own_seed), "Combined", "RGB")
+    return pixels if seen.guides is None else denoised(pixels, seen.guides)
+
+
+def _grown(pixels: NDArray[np.float32], box: Box, size: tuple[int, int]) -> NDArray[np.float32]:
+    """Return a box of a picture with what is black about it."""
+    if box[2:] == size:
+        return pixels
+    x, y, width, height = box
+    canvas = np.zeros((size[1], size[0], pixels.shape[2]), np.float32)
+    canvas[y : y + height, x : x + width] = pixels
+    return canvas
 
 
 def _passes(
-    box: Box, samples: int, seed: int, *, denoise: bool = False
+    box: Box, samples: int, seed: int, *, guides: bool = False
 ) -> dict[str, NDArray[np.float32]]:
-    shot = render.Shot(samples, seed, denoise=denoise, box=_or_whole(box))
+    shot = render.Shot(samples, seed, guides=guides, box=_or_whole(box))
     return render.render_passes(stage.stage_scene(), shot)
 
 

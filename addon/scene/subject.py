@@ -163,11 +163,12 @@ def subject_hidden() -> Iterator[None]:
     if item is None:
         yield
         return
+    hidden = item.hide_render
     item.hide_render = item.hide_viewport = True
     try:
         yield
     finally:
-        item.hide_render = item.hide_viewport = False
+        item.hide_render = item.hide_viewport = hidden  # by another around it
 
 
 def _paint(mesh: bpy.types.Mesh, texture: Texture) -> None:

@@ -323,16 +323,13 @@ class LightPlan:
     Attributes:
         layers: The unit layers of all the study's lightings, by name.
         view_seed: Of Cycles, for what is the view's own.
-        plate_name: The background, see :func:`limen.addon.scene.stack.plate_id`; None where each
-            lighting is rendered whole (method ``exact``).
-        plate_seed: Of Cycles, for the background.
+        plate: The background; None where each lighting is rendered whole (method ``exact``).
         boxes: Layer name -> what the person changes, ``alpha`` among them; empty without a person.
     """
 
     layers: tuple[Layer, ...]
     view_seed: int
-    plate_name: str | None = None
-    plate_seed: int = 0
+    plate: stack.PlateKey | None = None
     boxes: Mapping[str, Box] = field(default_factory=dict)
 
 
@@ -350,8 +347,8 @@ def light_plan(view: SetView) -> LightPlan:
     boxes: Mapping[str, Box] = {}
     if view.person is not None:
         boxes = layer_boxes(view.person, scenery, layers, view.camera, view.camera_pose)
-    plate_seed = seeds.cycles_seed(study.seed, name, "light")
-    return LightPlan(layers, view_seed, name, plate_seed, boxes)
+    plate = stack.PlateKey(name, seeds.cycles_seed(study.seed, name, "light"))
+    return LightPlan(layers, view_seed, plate, boxes)
 
 
 def _render_light(
@@ -360,15 +357,16 @@ def _render_light(
     """Render and write the light stack; returns the view's images and the plate."""
     study, settings = view.study, view.study.render
     plate, images = None, {}
-    if plan.plate_name is None:
+    if plan.plate is None:
         images = stack.exact_layers(study.lightings, settings, plan.view_seed)
     else:
-        path = stack.plate_path(root, plan.plate_name)
+        path = stack.plate_path(root, plan.plate.name)
         layers = (COVER, *plan.layers)
-        plate = stack.use_plate(path, layers, settings, plan.plate_seed)
+        plate = stack.use_plate(path, layers, settings, plan.plate)
         files["plate"] = path
         if plan.boxes:
-            images = stack.render_crops(layers, plan.boxes, settings, plan.view_seed)
+            crops = stack.Crops(plan.boxes, settings, plan.view_seed, plan.plate)
+            images = crops.render(layers)
     if images:
         files["light"] = root / "light" / "crops" / f"{view.spec.view_id}.exr"
         write_layers(files["light"], images, view.camera.image_px)
@@ -384,14 +382,14 @@ def _render_masks(
     views of the plate: at pixel centres a crop shows what the whole picture shows.
     """
     shot = render.Shot(1, exact_pixels=True)
-    if plan.plate_name is None:
+    if plan.plate is None:
         passes = render.render_passes(stage.stage_scene(), shot)
         visible, depth_m = passes["IndexOB.X"] == PASS_INDEX, _metres(passes["Depth.Z"])
         if view.person is None:
             return visible, visible, depth_m
         full = render.render_passes(stage.bare_scene(), shot)["IndexOB.X"] == PASS_INDEX
         return visible, full | visible, depth_m
-    depth_m = _background_depth_m(plan.plate_name).copy()
+    depth_m = _background_depth_m(plan.plate.name).copy()
     visible, full = np.zeros(depth_m.shape, bool), np.zeros(depth_m.shape, bool)
     if (box := plan.boxes.get(ALPHA)) is not None:
         x, y, width, height = box

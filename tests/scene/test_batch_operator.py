@@ -183,8 +183,8 @@ def test_what_was_measured_is_kept_and_an_edited_study_is_estimated_from_it(scen
 
 
 def test_rates_that_cannot_be_read_are_measured_again(scene, tmp_path):
-    preflight._keep_rates("cpu", Rates(1, 2, 3, 4, 5, 6, 7, 8, 9))
-    assert preflight._kept_rates("cpu")[0] == Rates(1, 2, 3, 4, 5, 6, 7, 8, 9)
+    preflight._keep_rates("cpu", Rates(1, 2, 3, 4, 5, 6, 7, 8, 9, 10))
+    assert preflight._kept_rates("cpu")[0] == Rates(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
     (tmp_path / "user" / "rates.json").write_text("{")
     assert preflight._kept_rates("cpu") is None
 

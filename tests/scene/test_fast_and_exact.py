@@ -5,6 +5,7 @@ import pytest
 from limen.addon.core import relight
 from limen.addon.core.factors import poses_by_action, sample_views
 from limen.addon.core.image_io import read_depth, read_layers, read_png
+from limen.addon.core.lighting import ALPHA
 from limen.addon.core.photometry import luminance
 from limen.addon.core.poses import load_poses
 from limen.addon.core.study import parse_study, resolve
@@ -68,6 +69,10 @@ def images(blender, tmp_path_factory):
             boxes = {layer["name"]: layer["box"] for layer in row["light"]["layers"]}
         directions = relight.pixel_directions(view.camera.K, view.camera_pose.R, *SIZE)
         crops = read_layers(root / f"light/crops/{row['view_id']}.exr")
+        if plate is not None:
+            files["unchanged"] = {
+                name: unchanged(crop, plate[name]) for name, crop in crops.items() if name != ALPHA
+            }
         stack = relight.stack_from_layers(plate, crops, directions)
         for lighting in study.lightings:
             image = relight.compose(stack, lighting)
@@ -96,6 +101,15 @@ def test_they_differ_by_noise_alone(images, lighting):
     assert difference.std() < 0.015
 
 
+def test_where_the_person_changes_nothing_a_crop_is_its_plate(images):
+    _, _, files = images
+    for name, same in files["unchanged"].items():
+        assert same.mean() > 0.3, name
+        height, width = same.shape
+        inner = same[height // 3 : -height // 3, width // 3 : -width // 3]
+        assert inner.mean() < same.mean(), name
+
+
 @LIGHTINGS
 def test_no_seam_shows_where_a_crop_ends(images, lighting):
     found, boxes, _ = images
@@ -121,6 +135,12 @@ def test_depth_is_the_same_from_plate_and_box_as_from_the_whole_picture(images):
     fast, exact = files["fast"]["depth"], files["exact"]["depth"]
     assert np.array_equal(fast > 0, exact > 0)
     assert np.allclose(fast, exact, rtol=1e-3)
+
+
+def unchanged(crop, plate):
+    """Where a crop's pixels (h, w) are those of its plate."""
+    x, y, width, height = crop.box
+    return (crop.pixels == plate.pixels[y : y + height, x : x + width]).all(axis=-1)
 
 
 def edges(image, box):
