@@ -150,12 +150,13 @@ def measure_stack(options: argparse.Namespace, method: str, lightings: int) -> d
     real_render, real_plate = render.render_passes, stack.render_plate
     plates: list[dict[str, float]] = []
 
-    def plate(path: Path, *arguments: Any) -> None:
+    def plate(path: Path, *arguments: Any) -> Any:
         before = dict(clock.spent_s)
         with clock.stage("everything else"):
-            real_plate(path, *arguments)
+            made = real_plate(path, *arguments)
         spent = {k: v - before.get(k, 0.0) for k, v in clock.spent_s.items()}
         plates.append({**spent, "bytes": path.stat().st_size})
+        return made
 
     patches = [
         mock.patch.object(render, "render_passes", clock.timed("render", real_render)),

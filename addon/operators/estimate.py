@@ -32,7 +32,7 @@ _EMPTY_PX = 8
 _TILE_SAMPLES = 8  # at most: enough to tell what one takes
 _WHOLE_PERCENT = 25  # of a picture's width and height, to tell what a sample of all of it takes
 _SAMPLED_VIEWS = 6
-_IMAGE_S_PER_PX = 0.11e-6  # compose, expose and encode
+_IMAGE_S_PER_PX = 0.15e-6  # compose, expose and encode
 
 
 class Cost(NamedTuple):

@@ -78,6 +78,9 @@ class Plate:
     backgrounds: dict[tuple[object, ...], Background] = field(default_factory=dict)
 
 
+_kept: dict[tuple[Path, int], Plate] = {}
+
+
 @dataclass(frozen=True)
 class PlateKey:
     """Which plate.
@@ -145,28 +148,29 @@ def use_plate(
     path: Path, layers: Sequence[Layer], settings: RenderSettings, key: PlateKey
 ) -> Plate:
     """Return a plate, from its file or, where that is missing, damaged or another, made anew."""
+    whole = (0, 0, *_image_size())
     with suppress(ImageError):
-        plate = _read_plate(path, _changed_ns(path))
-        whole = (0, 0, *_image_size())
+        plate = _kept.get((path, _changed_ns(path))) or Plate(path.stem, read_layers(path))
         if all(getattr(plate.layers.get(layer.name), "box", None) == whole for layer in layers):
-            return plate
-    render_plate(path, layers, settings, key)
-    return _read_plate(path, _changed_ns(path))
+            return _keep(path, plate)
+    return _keep(path, Plate(path.stem, render_plate(path, layers, settings, key)))
+
+
+def _keep(path: Path, plate: Plate) -> Plate:
+    """Keep a plate alone in memory: views come in the order of their plates."""
+    _kept.clear()
+    _kept[path, _changed_ns(path)] = plate
+    return plate
 
 
 def _changed_ns(path: Path) -> int:
     return path.stat().st_mtime_ns if path.exists() else 0
 
 
-@lru_cache(maxsize=1)  # views come in the order of their plates
-def _read_plate(path: Path, _changed: int) -> Plate:
-    return Plate(path.stem, read_layers(path))
-
-
 def render_plate(
     path: Path, layers: Sequence[Layer], settings: RenderSettings, key: PlateKey
-) -> None:
-    """Render the unit layers of the empty scene in front of the camera and write them.
+) -> dict[str, LayerImage]:
+    """Render the unit layers of the empty scene in front of the camera, write and return them.
 
     Args:
         path: The file.
@@ -184,6 +188,7 @@ def render_plate(
             pixels = _render_part(layer, box, samples, key.seed, seen.part(box))
             rendered[layer.name] = _layer_image(layer.name, _grown(pixels, box, size), whole)
     write_layers(path, rendered, size)
+    return rendered
 
 
 class Crops:
