@@ -295,8 +295,6 @@ def _usual_settings(scene: Any) -> None:
         "transmission_bounces",
         "use_auto_tile",
         "use_adaptive_sampling",
-        "denoising_prefilter",
-        "denoising_quality",
     ):
         cycles.property_unset(name)
     cycles.use_denoising, cycles.denoiser = True, "OPENIMAGEDENOISE"

@@ -154,17 +154,16 @@ def _measure(study: Study) -> tuple[float, ...]:
     size = study.camera.optics().image_px
     tile, empty = _centre(size, _TILE_PX), _centre(size, _EMPTY_PX)
     area = tile[2] * tile[3]
-    guides: list[Guides | None] = [None, None]
-    for i, box in enumerate((tile, empty)):  # loads what changed
-        passes = render.render_passes(scene, render.Shot(1, guides=True, box=box))
-        if study.render.denoise == "oidn":
-            guides[i] = guides_of(passes)
-    render_s, _ = _timed(render.Shot(1, box=empty), guides[1])
+    guided = study.render.denoise == "oidn"
+    first = (render.Shot(1, guides=guided, box=box) for box in (tile, empty))
+    seen = [render.render_passes(scene, shot) for shot in first]  # which loads what changed
+    of_tile, of_empty = (guides_of(passes) if guided else None for passes in seen)
+    render_s, _ = _timed(render.Shot(1, box=empty), of_empty)
     samples = min(study.render.samples, _TILE_SAMPLES)
-    one_s, passes = _timed(render.Shot(1, box=tile), guides[0])
+    one_s, passes = _timed(render.Shot(1, box=tile), of_tile)
     all_s, sample_s = one_s, max(one_s - render_s, 0)
     if samples > 1:
-        all_s, passes = _timed(render.Shot(samples, box=tile), guides[0])
+        all_s, passes = _timed(render.Shot(samples, box=tile), of_tile)
         # A busy machine may take longer for less: no rate is below zero.
         sample_s = max(all_s - one_s, 0) / (samples - 1)
     pixel_s = max(all_s - render_s - samples * sample_s, 0)
@@ -234,10 +233,9 @@ def cost_of(study: Study, specs: Sequence[ViewSpec], rates: Rates) -> Cost:
         parts = plate_parts((COVER, *layers_of(study.lightings)), camera.image_px, study.render)
         layer_pixels = plates * layers * pixels + stored
         rendered_pixels = plates * layers * pixels + rendered
-        cover, whole = (
-            plates * pixels * sum(samples for layer, _, samples in parts if (layer == COVER) is of)
-            for of in (True, False)
-        )
+        taken = {layer: plates * pixels * samples for layer, _, samples in parts}
+        cover = taken.pop(COVER)
+        whole = sum(taken.values())
         renders = (plates + 2 * len(with_person)) * layers
     seconds = (
         rendered_pixels * rates.pixel_s

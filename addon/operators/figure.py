@@ -11,7 +11,7 @@ from ..core.poses import Pose
 from ..core.study import Subject
 from ..core.textures import Texture
 from ..scene import camera_rig, compat, lighting, render, stage
-from ..scene.denoise import denoised, guides_of
+from ..scene.denoise import denoised_picture
 from ..scene.materials import rough_material
 from ..scene.mesh import add_object, make_mesh
 from ..scene.subject import place_subject
@@ -74,9 +74,7 @@ def figure_picture(
     lighting.light_whole(noon)
     guided = compat.has_denoiser()
     passes = render.render_passes(scene, render.Shot(samples, 1, guides=guided))
-    image = render.stacked(passes, "Combined", "RGB")
-    if guided:
-        image = denoised(image, guides_of(passes))
+    image = denoised_picture(passes) if guided else render.stacked(passes, "Combined", "RGB")
     image *= noon.illuminance_lx
     exposure_s = photometry.meter(photometry.luminance(image), _FNUMBER, _ISO, shutter_limit_s=0.04)
     return photometry.to_srgb8(photometry.expose(image, exposure_s, _FNUMBER, _ISO))

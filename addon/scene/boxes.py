@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from ..core.image_io import Box
 from ..core.lighting import ALPHA, LAMPS, Layer, direction
 from ..core.optics import Camera, CameraPose
+from .denoise import on_grid
 from .scenery import lamps_of, lowest_level_m, mirrors
 from .subject import PlacedSubject
 
-__all__ = ["layer_boxes", "on_grid"]
+__all__ = ["layer_boxes"]
 
 _PAD_PX = 8
-_GRID_PX = 16
 _NEAREST_M = 0.1  # to the camera
 _RING_LINES = 33  # each way
 _OCCLUSION_RING_M = 2.0  # nearer than this the person takes more than 0.5 % of the sky's light
@@ -70,21 +70,6 @@ def layer_boxes(
         width, height = camera.image_px
         boxes |= {layer.name: (0, 0, width, height) for layer in layers}
     return {name: box for name, box in boxes.items() if box is not None}
-
-
-def on_grid(box: Box, size: tuple[int, int]) -> Box:
-    """Return a box grown to the grid by which OpenImageDenoise works, within a picture.
-
-    On it a part of a picture comes out as it does in the whole: the network halves pictures four
-    times, and sees them otherwise where they begin elsewhere.
-    """
-    x, y, width, height = box
-    x_end, y_end = (
-        min(-(-end // _GRID_PX) * _GRID_PX, most)
-        for end, most in ((x + width, size[0]), (y + height, size[1]))
-    )
-    x, y = (start // _GRID_PX * _GRID_PX for start in (x, y))
-    return x, y, x_end - x, y_end - y
 
 
 def _mesh_lines(low: NDArray, high: NDArray, level_m: float) -> tuple[NDArray, NDArray]:

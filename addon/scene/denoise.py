@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from ..core.image_io import Box
 from . import compat, render
 
-__all__ = ["Guides", "denoised", "guides_of"]
+__all__ = ["Guides", "denoised", "denoised_picture", "guides_of", "on_grid"]
 
+_GRID_PX = 16  # the network halves pictures four times
 _LEAST_PX = 16  # Blender renders nothing smaller than 4 pixels
 
 
@@ -44,6 +45,15 @@ def guides_of(passes: render.Passes) -> Guides:
         render.stacked(passes, "Denoising Albedo", "RGB"),
         render.stacked(passes, "Denoising Normal", "XYZ"),
     )
+
+
+def denoised_picture(passes: render.Passes) -> NDArray[np.float32]:
+    """Return the picture (H, W, 3) of a render without its noise, by guides of its own.
+
+    Raises:
+        RenderError: Blender failed.
+    """
+    return denoised(render.stacked(passes, "Combined", "RGB"), guides_of(passes))
 
 
 def denoised(pixels: NDArray[np.float32], guides: Guides) -> NDArray[np.float32]:
@@ -79,6 +89,25 @@ def denoised(pixels: NDArray[np.float32], guides: Guides) -> NDArray[np.float32]
     # The file has one layer, whose name differs between Blenders.
     by_letter = {name.rpartition(".")[2]: channel for name, channel in found.items()}
     return np.stack([by_letter[letter][:height, :width] for letter in "RGB"], axis=-1)
+
+
+def on_grid(box: Box, size: tuple[int, int]) -> Box:
+    """Return a box grown to the grid by which OpenImageDenoise works, within a picture.
+
+    On it a part of a picture comes out as it does in the whole; off it the network sees it
+    otherwise.
+
+    Args:
+        box: (x, y, width, height) in pixels.
+        size: (width, height) of the picture.
+    """
+    x, y, width, height = box
+    x_end, y_end = (
+        min(-(-end // _GRID_PX) * _GRID_PX, most)
+        for end, most in ((x + width, size[0]), (y + height, size[1]))
+    )
+    x, y = (start // _GRID_PX * _GRID_PX for start in (x, y))
+    return x, y, x_end - x, y_end - y
 
 
 def _image(name: str, values: NDArray[np.float32]) -> bpy.types.Image:

@@ -106,7 +106,8 @@ def render_passes(scene: bpy.types.Scene, shot: Shot) -> dict[str, NDArray[np.fl
     """Render and return the passes by channel.
 
     Returns:
-        ``Combined.R`` (and G, B, A), ``Depth.Z`` and ``IndexOB.X`` -> (h, w) float32 of the box.
+        ``Combined.R`` (and G, B, A), ``Depth.Z`` and ``IndexOB.X`` -> (h, w) float32 of the box;
+        with guides also ``Denoising Albedo.R`` (G, B) and ``Denoising Normal.X`` (Y, Z).
 
     Raises:
         RenderError: Blender failed or was cancelled.

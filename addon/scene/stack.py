@@ -23,8 +23,7 @@ from ..core.optics import Camera, CameraPose
 from ..core.relight import paste, whole_layer
 from ..core.study import RenderSettings
 from . import compat, lighting, render, stage
-from .boxes import on_grid
-from .denoise import Guides, denoised, guides_of
+from .denoise import Guides, denoised, denoised_picture, guides_of, on_grid
 from .occluder import Occluder
 from .samples import COVER, crop_parts, plate_parts
 from .scenery import scenery_version
@@ -211,7 +210,7 @@ class Crops:
         Args:
             boxes: See :func:`~.boxes.layer_boxes`.
             settings: The study's.
-            seed: Of Cycles; a layer's own is drawn from it.
+            seed: Of Cycles, for the person; a layer's own is drawn from it.
             plate: What lies behind; None where no box is larger than the person's.
         """
         self._boxes, self._settings, self._seed, self._plate = boxes, settings, seed, plate
@@ -254,9 +253,7 @@ def exact_layers(
         name = whole_layer(item.name)
         # One seed: anti-aliasing and alpha are the same in all.
         passes = _passes(box, settings.samples, seed, guides=guided)
-        pixels = render.stacked(passes, "Combined", "RGB")
-        if guided:
-            pixels = denoised(pixels, guides_of(passes))
+        pixels = denoised_picture(passes) if guided else render.stacked(passes, "Combined", "RGB")
         rendered[name] = _layer_image(name, pixels, box)
         if ALPHA not in rendered:
             rendered[ALPHA] = _layer_image(ALPHA, _cover(passes), box)
@@ -265,7 +262,10 @@ def exact_layers(
 
 @lru_cache(maxsize=1)
 def _seen_behind(plate: PlateKey, settings: RenderSettings) -> _Seen:
-    """See the empty scene in front of the camera, once for all views of a plate."""
+    """See the empty scene in front of the camera, once for all views of a plate.
+
+    The stage must stand as the plate's name says, which is a hash of all that is seen.
+    """
     size = _image_size()
     ((_, box, samples),) = plate_parts((COVER,), size, settings)
     with subject_hidden():

@@ -5,19 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from limen.addon.scene import compat, denoise
-from limen.addon.scene.boxes import on_grid
-from limen.addon.scene.denoise import Guides, denoised
+from limen.addon.scene.denoise import Guides, denoised, on_grid
 
-pytestmark = pytest.mark.render
+pytestmark = [pytest.mark.render, pytest.mark.usefixtures("blender")]
 
 HEIGHT, WIDTH = 90, 160
-
-
-@pytest.fixture(autouse=True, scope="module")
-def can_denoise(blender):
-    if not compat.has_denoiser():
-        pytest.skip("this Blender was built without OpenImageDenoise")
 
 
 def checks(side):
@@ -117,4 +109,4 @@ def test_a_part_of_guides_is_that_of_the_picture():
     part = whole.part((3, 4, 20, 10))
     assert np.array_equal(part.albedo, whole.albedo[4:14, 3:23])
     assert part.normal.shape == (10, 20, 3)
-    assert isinstance(part, denoise.Guides)
+    assert isinstance(part, Guides)
